@@ -1,5 +1,5 @@
-// Requirements of a cluster on a document, besides those that services/job checks for every document. Pods share no
-// disk, so URIs must be in object storage or on a volume that the pods that use them mount.
+// Rules for documents that run on a cluster, in addition to the rules that services/job checks for every document. Pods
+// share no disk, so each URI must be in object storage or on a volume that is mounted by every pod that uses the URI.
 #pragma once
 
 #include "operator/api/dist_training.h"
@@ -7,6 +7,6 @@
 namespace espalier::ctl::api {
 
 // Returns InvalidArgument with one line per violation, "spec.output.uri: ...", or OK.
-espalier::Status CheckCluster(const Spec& spec);
+espalier::Status CheckSpecForCluster(const Spec& spec);
 
 }  // namespace espalier::ctl::api

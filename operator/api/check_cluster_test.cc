@@ -113,8 +113,7 @@ TEST(CheckClusterTest, SeveralPartitionersRequireSharedVolume) {
   object["spec"]["partitioner"]["replicas"] = 2;
   EXPECT_THAT(
       ViolationsOf(object),
-      HasSubstr(
-          "spec.output.uri: several partitioners exchange data there, but every pod has the volume 'data' separately"));
+      HasSubstr("spec.output.uri: several partitioners exchange data there, but each pod has its own volume 'data'"));
   use("persistentVolumeClaim");
   EXPECT_EQ(ViolationsOf(object), "");
 }

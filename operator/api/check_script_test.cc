@@ -51,11 +51,11 @@ TEST(CheckScriptTest, SourceIsObjectOrConfigMap) {
 TEST(CheckScriptTest, RefusesReservedVolumeNames) {
   for (const char* const volume : {"script", "script-source"}) {
     ExpectScriptViolation({{"volumes", Json::array({{{"name", volume}, {"configMap", {{"name", "other"}}}}})}},
-                          std::string("the volume '") + volume + "' contains the program's script");
+                          std::string("the volume name '") + volume + "' is reserved for the program's script");
     for (const char* const list : {"initContainers", "containers"}) {
       ExpectScriptViolation(
           Containers(list, "other", {{"volumeMounts", Json::array({{{"name", volume}, {"mountPath", "/mnt"}}})}}),
-          "container 'other' mounts a volume of the program's script");
+          "container 'other' could change the program's script by its mount at '/mnt'");
     }
   }
 }
@@ -86,7 +86,7 @@ TEST(CheckScriptTest, RefusesMountsOverScript) {
 
 TEST(CheckScriptTest, RefusesContainerWithNameOfFetcher) {
   ExpectScriptViolation(Containers("containers", "script", {{"image", "other"}}),
-                        "the init container 'script' fetches the program's script");
+                        "the container name 'script' is reserved for the init container that fetches the program's");
 }
 
 // A job without a script may use all of these names.

@@ -15,7 +15,7 @@ namespace {
 
 using kube::Json;
 
-// Returns a value that services/job has checked, or `otherwise` if the document omits it or has another type there.
+// Returns the value at `path` if it has the type of `otherwise`, else `otherwise`.
 Json ValueAt(const Json& value, kube::JsonPath path, Json otherwise) {
   const Json* found = kube::Find(value, path);
   if (found == nullptr || found->type() != otherwise.type()) return otherwise;
@@ -41,7 +41,7 @@ CleanPodPolicy ReadCleanPodPolicy(const std::string& name) {
   return name == "None" ? CleanPodPolicy::kNone : CleanPodPolicy::kRunning;
 }
 
-// The schema's limits are narrower; this one prevents overflows by an invalid document.
+// The schema's limits are narrower; this limit prevents overflows by an invalid document.
 constexpr int64_t kMaxSeconds = std::numeric_limits<int32_t>::max();
 
 std::optional<std::chrono::seconds> SecondsAt(const Json& value, kube::JsonPath path) {
@@ -66,7 +66,7 @@ RunPolicy ReadRunPolicy(const Json& spec) {
 
 // Returns InvalidArgument with the violations as message.
 Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
-  // Of the metadata only the name comes from the document; uid, managedFields and others come from the API server.
+  // The document's metadata has only the name: the other fields (uid, managedFields, ...) come from the API server.
   const Json document = {{"apiVersion", kube::kDistTrainings.api_version()},
                          {"kind", kube::kDistTrainings.kind},
                          {"metadata", {{"name", name}}},
@@ -82,7 +82,7 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   spec.tls = spec.job.tls;
   spec.tls_secret = spec.job.tls_secret;
   spec.gangs = kube::StringAt(effective, {"scheduling", "gang"}) != "Never";
-  RETURN_IF_ERROR(CheckCluster(spec));
+  RETURN_IF_ERROR(CheckSpecForCluster(spec));
   return spec;
 }
 
@@ -91,10 +91,12 @@ Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
   DistTraining training;
   ASSIGN_OR_RETURN(training.meta, kube::ParseObjectMeta(object));
   const std::string kind = kube::StringAt(object, {"kind"});
-  if (!kind.empty() && kind != kube::kDistTrainings.kind) return InvalidArgument("a " + kind + ", not a DistTraining");
+  if (!kind.empty() && kind != kube::kDistTrainings.kind) {
+    return InvalidArgument("expected the kind DistTraining, found " + kind);
+  }
   const Json* spec = kube::Find(object, {"spec"});
   if (spec == nullptr || !spec->is_object()) {
-    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec");
+    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec that is an object");
   }
   training.raw_spec = *spec;
   if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);

@@ -1,5 +1,5 @@
 // The DistTraining resource as the operator reads it: its identity, the job, the fields that only a cluster uses, and
-// the status. services/job parses and validates the job, as it does on a laptop. Plain values; no I/O.
+// the status. services/job parses and validates the job, with the code that `espalier run` uses. Plain values; no I/O.
 #pragma once
 
 #include <array>
@@ -29,19 +29,20 @@ struct RoleSpec {
   kube::Json tolerations = kube::Json::array();
   std::string service_account_name;                // empty: the job's own account, without a token
   kube::Json pod_template = kube::Json::object();  // partial PodTemplateSpec
-  bool cache_in_memory = false;                    // servers.cacheMedium: Memory
+  bool cache_in_memory = false;                    // servers.cacheMedium is Memory
   friend bool operator==(const RoleSpec&, const RoleSpec&) = default;
 };
 
 enum class CleanPodPolicy { kAll, kRunning, kNone };
 
+// spec.runPolicy.
 struct RunPolicy {
   bool suspend = false;
   int64_t backoff_limit = 3;
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
-  std::optional<std::chrono::seconds> active_deadline;
-  std::optional<std::chrono::seconds> ttl_after_finished;
-  std::string managed_by;  // empty or kOperatorName: this operator
+  std::optional<std::chrono::seconds> active_deadline;     // nullopt: none
+  std::optional<std::chrono::seconds> ttl_after_finished;  // nullopt: the job is not deleted
+  std::string managed_by;                                  // empty or kOperatorName: this operator
   std::chrono::seconds force_delete_after{30};
   friend bool operator==(const RunPolicy&, const RunPolicy&) = default;
 };
@@ -57,7 +58,7 @@ struct Spec {
   RunPolicy run_policy;
   TlsMode tls = TlsMode::kManaged;
   std::string tls_secret;
-  // False if scheduling.gang is Never. Otherwise the pods of a role start all-or-nothing if the cluster supports it.
+  // False if scheduling.gang is Never. True: the pods of a role start all-or-nothing if the cluster supports gangs.
   bool gangs = true;
 
   const RoleSpec& role(Role role) const { return roles[static_cast<size_t>(role)]; }
@@ -82,8 +83,8 @@ bool IsManagedByEspalier(const kube::Json& raw_spec);
 // name, spec not an object). An invalid spec is not an error: the result has its `violations`. Status fields of a wrong
 // type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
-// The same for a resource that was read before: if name and spec equal those of `before`, the parsed spec is copied,
-// which saves most of the work. `before` may be any DistTraining.
+// Like ParseDistTraining(object). If name and spec equal those of `before`, copies its parsed spec or violations, which
+// saves most of the work. `before` may be any DistTraining.
 Result<DistTraining> ParseDistTraining(const kube::Json& object, const DistTraining& before);
 
 }  // namespace espalier::ctl::api

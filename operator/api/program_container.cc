@@ -2,14 +2,14 @@
 
 namespace espalier::ctl::api {
 
-std::string ProgramContainer(Role role, uint32_t number) {
+std::string ProgramContainerName(Role role, uint32_t number) {
   return number == 0 ? ToString(role) : std::string(ToString(role)) + "-" + std::to_string(number);
 }
 
-std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container) {
+std::optional<uint32_t> FindContainerNumber(Role role, std::string_view container) {
   const uint32_t most = role == Role::kServer || role == Role::kTrainer ? job::kMaxContainersPerPod : 1;
   for (uint32_t number = 0; number < most; ++number) {
-    if (container == ProgramContainer(role, number)) return number;
+    if (container == ProgramContainerName(role, number)) return number;
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Program containers: the containers of a role's pod that run the role's program. Each pod has one that is named after
-// the role. Pods of servers and trainers have `containersPerPod` of them: "server", "server-1", "server-2".
+// Program containers: the containers of a role's pod that run the role's program. The first one is named after the
+// role. Pods of servers and trainers have `containersPerPod` program containers: "server", "server-1", "server-2".
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@
 
 namespace espalier::ctl::api {
 
-// Returns the name of program container `number`. Every role has number 0; servers and trainers have
-// numbers below job::kMaxContainersPerPod.
-std::string ProgramContainer(Role role, uint32_t number);
-// Returns the number of the program container with this name; nullopt for a sidecar or an init container.
-std::optional<uint32_t> NumberOfContainer(Role role, std::string_view container);
+// Returns the name of program container `number`. Every role has number 0; servers and trainers have numbers below
+// job::kMaxContainersPerPod.
+std::string ProgramContainerName(Role role, uint32_t number);
+// Returns the number of the role's program container with this name, or nullopt for the name of a sidecar or an init
+// container. Does not depend on containersPerPod: "server-2" has number 2 even if server pods have one container.
+std::optional<uint32_t> FindContainerNumber(Role role, std::string_view container);
 
 // The init container that fetches a program's script (spec.trainers.program.script), and its volumes. Pods of the
 // partitioner and of trainers have it. The partitioner's pods run first and report the script's digest; trainers run
 // the script from kScriptFolder.
 inline constexpr char kScriptContainer[] = "script";
 inline constexpr char kScriptVolume[] = "script";
-inline constexpr char kScriptSourceVolume[] = "script-source";  // of the ConfigMap
+inline constexpr char kScriptSourceVolume[] = "script-source";  // the ConfigMap, if the script is in one
 inline constexpr char kScriptFolder[] = "/etc/espalier/script";
 inline constexpr char kScriptSourceFolder[] = "/etc/espalier/script-source";
 

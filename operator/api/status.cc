@@ -1,6 +1,6 @@
-// ToJson leaves unset fields out, so that a server-side apply removes them from the stored status. Messages are cut,
-// children are limited and NaN becomes 0, because the API server refuses a whole status if one value violates the
-// schema.
+// ToJson leaves unset fields out, so that a server-side apply removes them from the stored status. Messages are
+// shortened, children are limited and NaN becomes 0, because the API server refuses a whole status if one value
+// violates the schema.
 #include "operator/api/status.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ Json ChildrenToJson(const std::vector<ChildRef>& children) {
 }
 
 // Returns 0 for NaN and infinity, which JSON cannot represent.
-double Finite(double value) { return std::isfinite(value) ? value : 0; }
+double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 
 }  // namespace
 
@@ -150,8 +150,10 @@ Json ToJson(const Status& status) {
   if (!status.restart_reason.empty()) json["restartReason"] = CutMessage(status.restart_reason);
   if (status.partition.has_value()) {
     const PartitionStatus& partition = *status.partition;
-    json["partition"] = {
-        {"hash", partition.hash}, {"uri", partition.uri}, {"cut", Finite(partition.cut)}, {"bytes", partition.bytes}};
+    json["partition"] = {{"hash", partition.hash},
+                         {"uri", partition.uri},
+                         {"cut", FiniteOrZero(partition.cut)},
+                         {"bytes", partition.bytes}};
   }
   if (status.script) json["script"] = {{"source", status.script->source}, {"sha256", status.script->sha256}};
   if (!status.images.empty()) json["images"] = status.images;
@@ -166,11 +168,11 @@ Json ToJson(const Status& status) {
 
 Json ProgressToJson(const Progress& progress) {
   Json json = {{"epoch", progress.epoch},
-               {"percent", Finite(progress.percent)},
+               {"percent", FiniteOrZero(progress.percent)},
                {"lastUpdated", kube::FormatTime(progress.last_updated)}};
   if (progress.eta_seconds.has_value()) json["etaSeconds"] = *progress.eta_seconds;
   if (!progress.phase.empty()) json["phase"] = progress.phase;
-  if (progress.phase_percent.has_value()) json["phasePercent"] = Finite(*progress.phase_percent);
+  if (progress.phase_percent.has_value()) json["phasePercent"] = FiniteOrZero(*progress.phase_percent);
   for (const auto& [name, value] : progress.metrics) {
     if (std::isfinite(value)) json["metrics"][name] = value;
   }

@@ -1,6 +1,7 @@
 // The status of a DistTraining (docs/reference/status.md). The operator writes it; users, `kubectl wait` and the
 // operator itself after a restart read it. It is the only place for state that must survive a restart of the operator
-// (incarnation, attempts, partition, images, acceptance). Everything else is computed from the cluster each time.
+// (incarnation, attempts, partition, script, images, acceptance). Everything else is computed from the cluster each
+// time.
 #pragma once
 
 #include <map>
@@ -27,7 +28,8 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-// A summary for users and printer columns. Derived from the conditions; the operator never reads it back.
+// A summary for users and printer columns, derived from the conditions. No plan depends on the stored phase; the
+// operator's metrics and its progress poller do.
 enum class Phase {
   kPending,
   kPartitioning,
@@ -61,10 +63,10 @@ struct ReplicaStatus {
 };
 
 struct PartitionStatus {
-  std::string hash;
-  std::string uri;  // of the folder with manifest.json
-  double cut = 0;
-  int64_t bytes = 0;
+  std::string hash;   // the partition key
+  std::string uri;    // of the folder with manifest.json
+  double cut = 0;     // share of the edges between partitions, 0 to 1
+  int64_t bytes = 0;  // of all partitions
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
 
@@ -112,14 +114,14 @@ struct Status {
   int64_t partition_attempt = 0;      // of the partition Job; 0: none yet
   int64_t attempts_total = 0;         // trainer Jobs created, whether counted or not
   int64_t attempts_counted = 0;       // failures of partition and trainer Jobs that count towards backoffLimit
-  std::string restart_reason;         // why the current incarnation or attempt was begun; empty: it is the first
+  std::string restart_reason;         // why the current incarnation or attempt was started; empty: it is the first
   std::optional<PartitionStatus> partition;
   std::optional<ScriptStatus> script;
   std::map<std::string, std::string> images;      // by role name, resolved when the job was accepted
   std::map<std::string, ReplicaStatus> replicas;  // by role name
   int64_t trainer_replicas = 0;                   // of the current incarnation: the scale subresource's status
   std::string selector;                           // the scale subresource's labelSelectorPath
-  std::optional<kube::WallTime> started_at;       // or resumed at: activeDeadlineSeconds counts from here
+  std::optional<kube::WallTime> started_at;       // last start or resumption; activeDeadlineSeconds counts from here
   std::optional<kube::WallTime> finished_at;
   std::optional<LastError> last_error;
   std::vector<ChildRef> child_refs;
@@ -127,7 +129,7 @@ struct Status {
   friend bool operator==(const Status&, const Status&) = default;
 };
 
-// Limits of the schema. ToJson applies those of messages and children, MetricsFromJson those of metrics.
+// Limits of the schema. ToJson applies the limits of messages and children, MetricsFromJson the limits of metrics.
 inline constexpr size_t kMaxMessageBytes = 1024;
 inline constexpr size_t kMaxChildRefs = 64;
 inline constexpr size_t kMaxMetrics = 64;
@@ -141,7 +143,7 @@ bool IsOurCondition(std::string_view type);
 const Condition* FindCondition(const Status& status, std::string_view type);
 bool IsTrue(const Status& status, std::string_view type);
 // Adds or replaces a condition, in the order of the constants. last_transition becomes `now` in whole seconds if the
-// condition's status changes, and is kept otherwise. The message is cut.
+// condition's status changes, and is kept otherwise. The message is shortened by CutMessage.
 void SetCondition(Status* status, Condition condition, kube::WallTime now);
 inline bool IsTerminal(const Status& status) { return IsTrue(status, kSucceeded) || IsTrue(status, kFailed); }
 
@@ -150,7 +152,8 @@ inline bool IsTerminal(const Status& status) { return IsTrue(status, kSucceeded)
 kube::Json ToJson(const Status& status);
 kube::Json ProgressToJson(const Progress& progress);
 Status StatusFromJson(const kube::Json& json);  // fields that are missing or of a wrong type are unset
-// Returns the finite numbers of an object of metrics by name, up to the limits above. The object comes from a trainer.
+// Returns the metrics of a trainer by name. Leaves out values that are not finite numbers and names that are too long,
+// and returns at most kMaxMetrics.
 std::map<std::string, double> MetricsFromJson(const kube::Json& json);
 
 }  // namespace espalier::ctl::api

@@ -31,7 +31,7 @@ const Json& ObjectAt(const Json& value, JsonPath path) {
   return found != nullptr && found->is_object() ? *found : *kNothing;
 }
 
-std::vector<Condition> Conditions(const Json& status) {
+std::vector<Condition> ReadConditions(const Json& status) {
   Status read;
   for (const Json& item : kube::ListAt(status, {"conditions"})) {
     Condition condition{.type = kube::StringAt(item, {"type"}),
@@ -48,13 +48,13 @@ std::vector<Condition> Conditions(const Json& status) {
   return std::move(read.conditions);
 }
 
-std::optional<PartitionStatus> Partition(const Json& status) {
+std::optional<PartitionStatus> ReadPartition(const Json& status) {
   const Json& json = ObjectAt(status, {"partition"});
   PartitionStatus partition{.hash = kube::StringAt(json, {"hash"}),
                             .uri = kube::StringAt(json, {"uri"}),
                             .cut = NumberAt(json, {"cut"}),
                             .bytes = CountAt(json, {"bytes"})};
-  // A partition without a URI is useless: the partition Job finds it again.
+  // A partition without a key or URI cannot be used. As it counts as unset, a partition Job finds it again.
   if (partition.hash.empty() || partition.uri.empty()) return std::nullopt;
   return partition;
 }
@@ -66,7 +66,7 @@ std::optional<ScriptStatus> ReadScript(const Json& status) {
   return script;
 }
 
-std::optional<LastError> Error(const Json& status) {
+std::optional<LastError> ReadLastError(const Json& status) {
   const Json& json = ObjectAt(status, {"lastError"});
   if (json.empty()) return std::nullopt;
   LastError error{.role = kube::StringAt(json, {"role"}),
@@ -112,13 +112,13 @@ std::map<std::string, double> MetricsFromJson(const Json& json) {
 Status StatusFromJson(const Json& json) {
   Status status{.observed_generation = CountAt(json, {"observedGeneration"}),
                 .phase = PhaseFromName(kube::StringAt(json, {"phase"})),
-                .conditions = Conditions(json),
+                .conditions = ReadConditions(json),
                 .incarnation = CountAt(json, {"incarnation"}),
                 .partition_attempt = CountAt(json, {"attempts", "partition"}),
                 .attempts_total = CountAt(json, {"attempts", "total"}),
                 .attempts_counted = CountAt(json, {"attempts", "counted"}),
                 .restart_reason = kube::StringAt(json, {"restartReason"}),
-                .partition = Partition(json),
+                .partition = ReadPartition(json),
                 .script = ReadScript(json),
                 .images = {},
                 .replicas = {},
@@ -126,7 +126,7 @@ Status StatusFromJson(const Json& json) {
                 .selector = kube::StringAt(json, {"selector"}),
                 .started_at = TimeAt(json, {"startTime"}),
                 .finished_at = TimeAt(json, {"completionTime"}),
-                .last_error = Error(json),
+                .last_error = ReadLastError(json),
                 .child_refs = {},
                 .progress = ReadProgress(json)};
   for (const auto& [role, image] : ObjectAt(json, {"images"}).items()) {

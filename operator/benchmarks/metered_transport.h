@@ -12,7 +12,7 @@
 
 namespace espalier::ctl::client {
 
-// Returns the processor time of a clock in seconds; CLOCK_THREAD_CPUTIME_ID counts that of the calling thread.
+// Returns the reading of a processor time clock in seconds. CLOCK_THREAD_CPUTIME_ID is the clock of the calling thread.
 inline double CpuSeconds(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
@@ -24,6 +24,7 @@ class MeteredTransport final : public HttpTransport {
  public:
   explicit MeteredTransport(HttpTransport& inner) : inner_(inner) {}
 
+  // Returns the processor time of all calls of the inner transport and its streams so far.
   double cpu_seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override {

@@ -3,10 +3,10 @@
 //   espalier-reconcile-bench --jobs 200 --idle 5000
 //
 //   jobs/s          from the first creation until each job has all its children (the trainer Job is the last)
-//   CPU per job     processor time of the operator, and of the fakes, which run elsewhere in a real cluster
+//   CPU per job     processor time of the operator, of the fake API server and of the fake cluster, each by itself
 //   reconcile p99   upper bound of the histogram bucket with the 99th percentile of the reconcile time of these jobs
-//   new job         from the creation of a job after `idle` suspended jobs until its partition Job exists
-//   memory          of the process: operator, fake API server and fake cluster together
+//   new job         with --idle suspended jobs present: from a job's creation until its partition Job exists
+//   memory          peak of the process: operator, fake API server and fake cluster together
 #include <pthread.h>
 
 #include <cstdio>
@@ -27,8 +27,11 @@ namespace {
 
 using kube::Json;
 
+// Processor time in seconds.
 struct Cpu {
-  double of_operator = 0, server = 0, cluster = 0;  // seconds; server: for the requests of the operator
+  double of_operator = 0;
+  double server = 0;   // of the fake API server, for requests of the operator
+  double cluster = 0;  // of the fake cluster
 };
 
 void Create(client::ApiClient& client, const std::string& name, bool suspended) {
@@ -39,6 +42,7 @@ void Create(client::ApiClient& client, const std::string& name, bool suspended) 
   ESPALIER_CHECK(created.ok()) << created.status().ToString();
 }
 
+// Blocks until `condition` returns true, and returns the timer's seconds then. Crashes after ten minutes.
 double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   while (!condition()) {
     ESPALIER_CHECK(timer.Seconds() < 600) << "not done after ten minutes";
@@ -47,7 +51,7 @@ double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   return timer.Seconds();
 }
 
-// Returns the smallest bucket bound with at least 99 % of the observations.
+// Returns the smallest bucket bound of the histogram that is not below 99 % of the observations.
 std::string Percentile99(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   std::vector<std::pair<std::string, double>> buckets;
@@ -72,8 +76,8 @@ double Sum(const std::string& metrics, const std::string& name) {
   return sum;
 }
 
-// Returns the processor time clock of the thread.
-clockid_t GetClock(std::jthread& thread) {
+// Returns the clock that counts the thread's processor time.
+clockid_t GetCpuClock(std::jthread& thread) {
   clockid_t clock{};
   ESPALIER_CHECK(pthread_getcpuclockid(thread.native_handle(), &clock) == 0);
   return clock;
@@ -100,17 +104,18 @@ void Run(int num_jobs, int num_idle, int workers) {
   const Status filled = controller.WaitForCaches(Deadline::After(std::chrono::seconds(60)));
   ESPALIER_CHECK(filled.ok()) << filled.ToString();
   controller.StartWorkers();
-  std::jthread stepping([&](const std::stop_token& stop) {
+  std::jthread cluster_thread([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       if (cluster.Step() == 0) Clock::Real().SleepFor(std::chrono::milliseconds(2));
     }
   });
 
-  const clockid_t of_process = CLOCK_PROCESS_CPUTIME_ID, of_this = CLOCK_THREAD_CPUTIME_ID,
-                  of_cluster = GetClock(stepping);
+  const clockid_t process_clock = CLOCK_PROCESS_CPUTIME_ID;
+  const clockid_t user_clock = CLOCK_THREAD_CPUTIME_ID;  // of this thread, which acts as the user
+  const clockid_t cluster_clock = GetCpuClock(cluster_thread);
   const auto cpu_now = [&] {
-    Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(of_cluster)};
-    cpu.of_operator = client::CpuSeconds(of_process) - client::CpuSeconds(of_this) - cpu.server - cpu.cluster;
+    Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(cluster_clock)};
+    cpu.of_operator = client::CpuSeconds(process_clock) - client::CpuSeconds(user_clock) - cpu.server - cpu.cluster;
     return cpu;
   };
   const Cpu before = cpu_now();
@@ -123,7 +128,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   const int64_t requests = server.num_requests() - requests_before;
   const Cpu after = cpu_now();
   const std::string measured = metrics.Serialize();
-  const double rounds = Sum(measured, "controller_runtime_reconcile_time_seconds_count");
+  const double num_reconciles = Sum(measured, "controller_runtime_reconcile_time_seconds_count");
 
   for (int i = 0; i < num_idle; ++i) Create(user, "idle-" + std::to_string(i), true);
   const Timer idle_timer;
@@ -141,19 +146,19 @@ void Run(int num_jobs, int num_idle, int workers) {
 
   std::printf("%-34s %d\n", "jobs", num_jobs);
   std::printf("%-34s %.1f\n", "jobs/s until all children exist", num_jobs / seconds);
-  std::printf("%-34s %.1f\n", "requests per job (creation too)", static_cast<double>(requests) / num_jobs);
+  std::printf("%-34s %.1f\n", "requests per job with its creation", static_cast<double>(requests) / num_jobs);
   const auto print_cpu = [&](const char* what, double cpu_seconds) {
     std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
   };
   print_cpu("CPU per job, operator", after.of_operator - before.of_operator);
   print_cpu("CPU per job, fake API server", after.server - before.server);
   print_cpu("CPU per job, fake cluster", after.cluster - before.cluster);
-  std::printf("%-34s %.1f, each %.2f ms CPU\n", "reconciles per job", rounds / num_jobs,
-              (after.of_operator - before.of_operator) * 1000 / rounds);
+  std::printf("%-34s %.1f, each %.2f ms CPU\n", "reconciles per job", num_reconciles / num_jobs,
+              (after.of_operator - before.of_operator) * 1000 / num_reconciles);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());
-  std::printf("%-34s %.3f s (behind %d)\n", "new job behind idle ones", new_seconds, num_idle);
-  std::printf("%-34s %.0f MB\n", "memory, peak, all together",
+  std::printf("%-34s %.3f s (%d idle jobs)\n", "new job after idle jobs", new_seconds, num_idle);
+  std::printf("%-34s %.0f MB\n", "peak memory of the process",
               static_cast<double>(telemetry::PeakResidentBytes()) / 1e6);
   controller.Stop(Deadline::After(std::chrono::seconds(30)));
 }
@@ -165,8 +170,11 @@ int main(int argc, char** argv) {
   CLI::App app{"Measures the operator's controller against a fake API server."};
   int jobs = 200, idle = 5000, workers = espalier::ctl::controller::ControllerOptions().num_workers;
   app.add_option("--jobs", jobs, "DistTrainings that are created at once")->check(CLI::Range(1, 100000));
-  app.add_option("--idle", idle, "suspended DistTrainings before the new one")->check(CLI::Range(0, 100000));
-  app.add_option("--workers", workers, "as espalier-operator's")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--idle", idle, "suspended DistTrainings that exist when a new one is created")
+      ->check(CLI::Range(0, 100000));
+  app.add_option("--workers", workers, "worker threads of the controller, as in espalier-operator")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   espalier::telemetry::LogOptions log;
   log.level = espalier::telemetry::Level::kWarning;

@@ -1,6 +1,7 @@
-// All calls go through Repeat, which takes a token, sends the request and decides about a retry. Whether a retry is
-// safe follows from the transport's code (FailedPrecondition: not sent; Unavailable: perhaps executed) and from
-// HttpRequest::repeatable. ListPages halves the page size when a page is too large for the transport or the parser.
+// All calls go through SendWithRetries, which takes a token of the rate limit, sends the request and decides about a
+// retry. Whether a retry is safe follows from the transport's code (FailedPrecondition: not executed; Unavailable:
+// perhaps executed) and from HttpRequest::repeatable. ListPages halves the page size when a page is too large for the
+// transport or the parser.
 #include "operator/client/api_client.h"
 
 #include <algorithm>
@@ -38,17 +39,18 @@ Status ToError(const HttpResponse& response) {
   return kube::ToStatus(kube::ParseApiError(response.code, response.body));
 }
 
-// Returns how long the server asks to wait before a retry. Only seconds: API servers do not send dates.
-std::optional<seconds> RetryAfter(const HttpResponse& response) {
+// Returns how long the server asks to wait before a retry, or nullopt. Dates in Retry-After are not supported, because
+// API servers send seconds.
+std::optional<seconds> ParseRetryAfter(const HttpResponse& response) {
   if (response.code != 429 && response.code != 503) return std::nullopt;
   const std::string text = response.Header("Retry-After");
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
   return seconds(std::stol(text));
 }
 
-// Replaces the transport's kFailedPrecondition (the request was not sent) by kUnavailable. For callers,
-// kFailedPrecondition has another meaning: list again with resourceVersion "".
-Status ForCallers(Status status) {
+// Replaces the transport's kFailedPrecondition (the server has not executed the request) by kUnavailable. In results of
+// ApiClient, kFailedPrecondition means that the caller must list again with resourceVersion "" (kube::ToStatus).
+Status ToCallersStatus(Status status) {
   if (status.code() != StatusCode::kFailedPrecondition) return status;
   return Unavailable("not sent: " + status.message());
 }
@@ -72,7 +74,7 @@ Result<Json> ParseBody(const HttpResponse& response, const std::function<Result<
 Result<Json> ParseObject(const HttpResponse& response, kube::ManagedFields managed_fields) {
   return ParseBody(response, [managed_fields](const std::string& body) {
     return managed_fields == kube::ManagedFields::kKeep ? kube::ParseJson(body)
-                                                        : kube::ParseObjects(body, kube::ObjectsIn::kAnswer);
+                                                        : kube::ParseObjects(body, kube::ObjectsIn::kRoot);
   });
 }
 
@@ -80,7 +82,7 @@ Result<Json> ParseList(const HttpResponse& response) {
   return ParseBody(response, [](const std::string& body) { return kube::ParseObjects(body, kube::ObjectsIn::kList); });
 }
 
-// A stop token that combines two others: a stop is requested as soon as it is requested on one of them.
+// Combines two stop tokens: a stop is requested on token() as soon as it is requested on one of the two.
 class EitherStop {
  public:
   EitherStop(const std::stop_token& one, const std::stop_token& other)
@@ -97,7 +99,8 @@ class EitherStop {
   std::stop_callback<Request> when_other_;
 };
 
-// Returns the limit with which a page that was too large is requested again; 0 if a page of one object is too large.
+// Returns the page size for the next try after a page of `limit` objects (0: no paging) was too large. Returns 0 if a
+// page of one object was too large.
 int SmallerLimit(int limit) { return limit == 0 ? kube::ListOptions().limit : limit / 2; }
 
 struct Page {
@@ -111,7 +114,7 @@ Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
   Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
             .continue_token = kube::StringAt(list, {"metadata", "continue"})};
   const auto items = list.find("items");
-  if (items == list.end() || items->is_null()) return page;  // an empty slice in Go
+  if (items == list.end() || items->is_null()) return page;  // Go writes an empty slice as null
   if (!items->is_array()) return Internal("items is not a list");
   for (Json& item : *items) {
     if (!item.is_object()) return Internal("an item is not an object");
@@ -159,9 +162,9 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
   const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
   bool has_restarted = false;
-  // The transport returns kResourceExhausted for a response above its size limit, and the parser for one with too many
-  // values. (HTTP 429 is no such error: it arrives as a response.) The page is requested again with a smaller limit;
-  // the continue token stays valid.
+  // The transport returns kResourceExhausted for a response above its size limit, and the parser for a response with
+  // too many values. (HTTP 429 arrives as a response, not as this error.) The page is requested again with a smaller
+  // limit; the continue token stays valid.
   const auto reduce_limit = [&next](const Status& status) {
     return status.code() == StatusCode::kResourceExhausted && (next.limit = SmallerLimit(next.limit)) > 0;
   };
@@ -173,9 +176,10 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
     }
     if (!IsSuccess(response->code)) {
       Status error = ToError(*response);
-      const bool is_old_token = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
-      if (!is_old_token || std::exchange(has_restarted, true)) return std::move(error).While(doing);
-      // The state that the token refers to has been compacted. Without pages there is no token that could expire again.
+      const bool has_expired = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
+      if (!has_expired || std::exchange(has_restarted, true)) return std::move(error).While(doing);
+      // The state that the token refers to has been compacted. The list restarts without paging, so that no other token
+      // can expire.
       next = options;
       next.limit = 0;
       restart();
@@ -206,7 +210,7 @@ Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, c
     lines = std::move(stream.lines);
     return std::move(stream.head);
   };
-  Result<HttpResponse> head = Repeat(request, deadline, either.token(), open);
+  Result<HttpResponse> head = SendWithRetries(request, deadline, either.token(), open);
   if (!head.ok()) return std::move(head).status().While(doing);
   if (head->code != 200) return ToError(*head).While(doing);
   if (lines == nullptr) return Internal(doing + ": response without a stream");
@@ -280,52 +284,54 @@ Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource
 
 Result<HttpResponse> ApiClient::Call(const kube::HttpRequest& request, const std::stop_token& stop) {
   const Deadline deadline = CallDeadline();
-  return Repeat(request, deadline, stop, [&] { return transport_.Send(request, deadline, stop); });
+  return SendWithRetries(request, deadline, stop, [&] { return transport_.Send(request, deadline, stop); });
 }
 
-Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                                       const Attempt& attempt) {
+Result<HttpResponse> ApiClient::SendWithRetries(const kube::HttpRequest& request, Deadline deadline,
+                                                const std::stop_token& stop, const Attempt& attempt) {
   bool has_broken = false;
   for (int num_repeats = 0;;) {
-    RETURN_IF_ERROR(TakeTurn(deadline, stop));
-    Result<HttpResponse> response = Timed(request.method, attempt);
+    RETURN_IF_ERROR(WaitForRateLimit(deadline, stop));
+    Result<HttpResponse> response = RunAndCount(request.method, attempt);
     if (!response.ok()) {
       const StatusCode code = response.status().code();
       // FailedPrecondition: the request was not executed; Unavailable: it may have been executed.
       const bool may_repeat =
           code == StatusCode::kFailedPrecondition || (code == StatusCode::kUnavailable && request.repeatable);
-      if (!may_repeat || std::exchange(has_broken, true)) return ForCallers(std::move(response).status());
+      if (!may_repeat || std::exchange(has_broken, true)) return ToCallersStatus(std::move(response).status());
       continue;
     }
-    const std::optional<seconds> pause = RetryAfter(*response);
-    // Without time for the pause the server's response is returned, since it says more than a deadline error.
+    const std::optional<seconds> pause = ParseRetryAfter(*response);
+    // If the pause would exceed the deadline, the server's response is returned: it says more than DeadlineExceeded.
     if (!pause.has_value() || num_repeats == kMaxRepeats || *pause >= deadline.Remaining(clock_)) return response;
     ++num_repeats;
     RETURN_IF_ERROR(Pause(*pause, stop));
   }
 }
 
-Result<HttpResponse> ApiClient::Timed(const std::string& method, const Attempt& attempt) {
+Result<HttpResponse> ApiClient::RunAndCount(const std::string& method, const Attempt& attempt) {
   const SteadyTime start = clock_.Now();
   Result<HttpResponse> response = attempt();
   metrics_.Count(method, response.ok() ? response->code : 0, clock_.Now() - start);
   return response;
 }
 
-Status ApiClient::Stopped() const {
+Status ApiClient::MakeStopError() const {
   return Cancelled(stop_.stop_requested() ? "the client has stopped" : "asked to stop");
 }
 
-Status ApiClient::TakeTurn(Deadline deadline, const std::stop_token& stop) {
-  if (stop.stop_requested()) return Stopped();
+Status ApiClient::WaitForRateLimit(Deadline deadline, const std::stop_token& stop) {
+  if (stop.stop_requested()) return MakeStopError();
   const std::optional<nanoseconds> wait = bucket_.TakeWithin(deadline.Remaining(clock_));
-  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests are queued");
+  if (!wait.has_value() || deadline.HasPassed(clock_)) {
+    return DeadlineExceeded("the rate limit allows no request before the deadline");
+  }
   return Pause(*wait, stop);
 }
 
 Status ApiClient::Pause(nanoseconds duration, const std::stop_token& stop) {
   while (duration > nanoseconds(0)) {
-    if (stop.stop_requested()) return Stopped();
+    if (stop.stop_requested()) return MakeStopError();
     const nanoseconds part = std::min(duration, kStopInterval);
     clock_.SleepFor(part);
     duration -= part;

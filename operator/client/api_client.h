@@ -1,10 +1,10 @@
 // A client of the Kubernetes API: sends the requests of kube/request.h over a transport, with rate limit and retries.
 //
 // Guarantees: Every call ends by its deadline. After 429 and 503 with Retry-After the request is retried after that
-// time, at most 10 times and within the deadline. After a broken connection it is retried once, if it is repeatable or
-// was not sent. There are no other retries. Every request, including retries, takes a token of the rate limit. If a
-// connection breaks, the server may have executed the request. Names of objects are deterministic, so that a second
-// create returns AlreadyExists.
+// time, at most 10 times and within the deadline. After a broken connection the request is retried once, if it is
+// repeatable or was not sent. The client has no other retries; the transport has one, after a 401. Every request,
+// including the client's retries, takes a token of the rate limit. If a connection breaks, the server may have executed
+// the request: a caller that creates objects must choose their names, so that a second create returns AlreadyExists.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ namespace espalier::ctl::client {
 
 struct ApiClientOptions {
   std::string field_manager = "espalier-operator";
-  double qps = 50;  // 0: no limit
-  double burst = 100;
-  // Limit of each call below, and of each page of a list, including retries.
+  double qps = 50;     // requests per second; 0: no limit
+  double burst = 100;  // requests at once after a pause
+  // Time limit of each call, and of each page of a list, including retries and the wait for the rate limit.
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);
 };
 
@@ -46,7 +46,7 @@ class ApiClient {
   Result<kube::Json> Get(const kube::Resource& resource, const kube::ObjectKey& key);
   // Returns the object with metadata.managedFields.
   Result<kube::Json> GetWithManagedFields(const kube::Resource& resource, const kube::ObjectKey& key);
-  // Returns the objects of all pages. If a continue token has expired, the list restarts once without pages. A page
+  // Returns the objects of all pages. If a continue token has expired, the list restarts once without paging. A page
   // that is too large for the transport or the parser is requested again in smaller pages. `options.continue_token`
   // must be empty.
   Result<ObjectList> List(const kube::Resource& resource, const kube::ListOptions& options);
@@ -56,26 +56,32 @@ class ApiClient {
   Result<std::string> ListPages(const kube::Resource& resource, const kube::ListOptions& options,
                                 const std::function<bool(std::vector<kube::Json>)>& page,
                                 const std::function<void()>& restart, const std::stop_token& stop = {});
-  // Opens a watch and returns its lines, for kube::ParseWatchEvent. An ERROR event is a line, not an error. `stop`
-  // applies until the stream is open.
+  // Opens a watch and returns the stream of its lines, each of which kube::ParseWatchEvent parses. An ERROR event is a
+  // line, not an error. `stop` applies until the stream is open.
   Result<std::unique_ptr<LineStream>> Watch(const kube::Resource& resource, const kube::WatchOptions& options,
                                             const std::stop_token& stop = {});
 
+  // The writes below return the object as the server stored it, without metadata.managedFields.
+
+  // Returns AlreadyExists if an object has the name.
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
-  // Sends an object that the server answers but does not store (TokenReview, SubjectAccessReview), and returns it with
-  // the status that the server has filled in. The object has no metadata. Error messages do not contain the object.
+  // Creates an object that the server answers but does not store (TokenReview, SubjectAccessReview), and returns it
+  // with the status that the server has filled in. The object has no metadata. Error messages do not contain the
+  // object.
   Result<kube::Json> Review(const kube::Resource& resource, const kube::Json& object);
-  // Returns kAborted if the object's resourceVersion is not the newest.
+  // Returns Aborted if the object's resourceVersion is not the newest.
   Result<kube::Json> Replace(const kube::Resource& resource, const kube::Json& object);
-  // Applies the object (server-side apply). With an empty options.field_manager, uses that of this client.
+  // Applies the object (server-side apply). If options.field_manager is empty, uses the client's field manager.
   Result<kube::Json> Apply(const kube::Resource& resource, const kube::Json& object, const kube::ApplyOptions& options);
   Result<kube::Json> ApplyStatus(const kube::Resource& resource, const kube::Json& object,
                                  const kube::ApplyOptions& options);
+  // Changes the object by a JSON merge patch (RFC 7396).
   Result<kube::Json> MergePatch(const kube::Resource& resource, const kube::ObjectKey& key, const kube::Json& patch);
-  // The same for the status subresource.
+  // Like MergePatch, for the status subresource.
   Result<kube::Json> MergePatchStatus(const kube::Resource& resource, const kube::ObjectKey& key,
                                       const kube::Json& patch);
-  // Returns OK also if the object does not exist, and kAborted if the name now belongs to an object with another uid.
+  // Returns OK even if the object does not exist. Returns Aborted if its uid or resourceVersion differs from that in
+  // `options`.
   Status Delete(const kube::Resource& resource, const kube::ObjectKey& key, const kube::DeleteOptions& options);
 
   const ApiClientOptions& options() const { return options_; }
@@ -87,12 +93,12 @@ class ApiClient {
 
   Deadline CallDeadline() { return Deadline::After(options_.call_timeout, clock_); }
   Result<HttpResponse> Call(const kube::HttpRequest& request, const std::stop_token& stop);
-  Result<HttpResponse> Repeat(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                              const Attempt& attempt);
-  Result<HttpResponse> Timed(const std::string& method, const Attempt& attempt);
-  Status TakeTurn(Deadline deadline, const std::stop_token& stop);
+  Result<HttpResponse> SendWithRetries(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                                       const Attempt& attempt);
+  Result<HttpResponse> RunAndCount(const std::string& method, const Attempt& attempt);
+  Status WaitForRateLimit(Deadline deadline, const std::stop_token& stop);
   Status Pause(std::chrono::nanoseconds duration, const std::stop_token& stop);
-  Status Stopped() const;
+  Status MakeStopError() const;
   Result<kube::Json> CallForObject(const char* verb, const kube::Resource& resource, const kube::ObjectKey& key,
                                    const kube::HttpRequest& request,
                                    kube::ManagedFields managed_fields = kube::ManagedFields::kDrop);

@@ -19,7 +19,7 @@ struct Deleter {
 template <class T>
 using Owned = std::unique_ptr<T, Deleter>;
 
-// Clears OpenSSL's error queue of this thread, so that later calls do not find errors of this file.
+// Clears OpenSSL's error queue of this thread, so that callers do not find errors of these functions in it.
 struct ErrorQueueCleaner {
   ~ErrorQueueCleaner() { ERR_clear_error(); }
 };
@@ -27,13 +27,13 @@ struct ErrorQueueCleaner {
 // Password callback that fails; without a callback OpenSSL would ask for a password on the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
-Owned<BIO> Reader(const std::string& text) {
+Owned<BIO> MakeReader(const std::string& text) {
   if (text.size() > std::numeric_limits<int>::max()) return nullptr;
   return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-Owned<X509> FirstCertificate(const std::string& pem) {
-  const Owned<BIO> reader = Reader(pem);
+Owned<X509> ReadFirstCertificate(const std::string& pem) {
+  const Owned<BIO> reader = MakeReader(pem);
   return Owned<X509>(reader == nullptr ? nullptr : PEM_read_bio_X509(reader.get(), nullptr, NoPassword, nullptr));
 }
 
@@ -41,9 +41,9 @@ Owned<X509> FirstCertificate(const std::string& pem) {
 
 Status CheckCertificatePair(const std::string& certificate_pem, const std::string& key_pem) {
   const ErrorQueueCleaner cleaner;
-  const Owned<X509> certificate = FirstCertificate(certificate_pem);
+  const Owned<X509> certificate = ReadFirstCertificate(certificate_pem);
   if (certificate == nullptr) return InvalidArgument("no PEM certificate");
-  const Owned<BIO> reader = Reader(key_pem);
+  const Owned<BIO> reader = MakeReader(key_pem);
   const Owned<EVP_PKEY> key(reader == nullptr ? nullptr
                                               : PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
   if (key == nullptr) return InvalidArgument("expected a PEM private key that is not encrypted");
@@ -55,7 +55,7 @@ Status CheckCertificatePair(const std::string& certificate_pem, const std::strin
 
 Status CheckAuthorities(const std::string& pem) {
   const ErrorQueueCleaner cleaner;
-  return FirstCertificate(pem) == nullptr ? InvalidArgument("no PEM certificate") : Status();
+  return ReadFirstCertificate(pem) == nullptr ? InvalidArgument("no PEM certificate") : Status();
 }
 
 }  // namespace espalier::ctl::client

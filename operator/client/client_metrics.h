@@ -12,7 +12,7 @@ namespace espalier::ctl::client {
 // Thread-safe.
 struct ClientMetrics {
   explicit ClientMetrics(telemetry::MetricRegistry& r) : registry(r) {}
-  // Counts a request; each retry counts. code 0: no response, with label "<error>".
+  // Counts one request; each retry is a request. `code` is the HTTP code; 0: no response (label "<error>").
   void Count(const std::string& method, int code, std::chrono::nanoseconds duration);
   telemetry::MetricRegistry& registry;  // must outlive this
 };

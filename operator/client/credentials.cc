@@ -1,5 +1,6 @@
-// The implementations of CredentialsSource for constant credentials, files and combinations. ReadFromFiles caches the
-// credentials for kReadInterval; when reading fails, it keeps the last valid ones and logs the first failure in a row.
+// The implementations of CredentialsSource for constant credentials, files and combinations. FileSource caches the
+// credentials for kReadInterval; if it cannot read them again, it keeps the earlier ones and logs the first failure in
+// a row.
 #include <functional>
 #include <utility>
 
@@ -17,11 +18,11 @@ using telemetry::Secret;
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr seconds kReadInterval{60};
-constexpr seconds kRetryInterval{5};  // after a read that failed
+constexpr seconds kRetryInterval{5};  // after a failed read
 
-class Fixed final : public CredentialsSource {
+class FixedSource final : public CredentialsSource {
  public:
-  explicit Fixed(Credentials credentials) : credentials_(std::move(credentials)) {}
+  explicit FixedSource(Credentials credentials) : credentials_(std::move(credentials)) {}
   Result<Credentials> Get(Deadline) override { return credentials_; }
   void Reject() override {}
 
@@ -29,10 +30,10 @@ class Fixed final : public CredentialsSource {
   const Credentials credentials_;
 };
 
-class ReadFromFiles final : public CredentialsSource {
+class FileSource final : public CredentialsSource {
  public:
   using Read = std::function<Result<Credentials>()>;
-  ReadFromFiles(Read read, Clock& clock) : read_(std::move(read)), clock_(clock) {}
+  FileSource(Read read, Clock& clock) : read_(std::move(read)), clock_(clock) {}
 
   Result<Credentials> Get(Deadline) override {
     MutexLock lock(&mutex_);
@@ -105,28 +106,29 @@ class TokenAndCertificateSource final : public CredentialsSource {
 
 }  // namespace
 
-bool SameCertificate(const Credentials& a, const Credentials& b) {
+bool HaveSameCertificate(const Credentials& a, const Credentials& b) {
   return a.client_certificate_pem == b.client_certificate_pem && a.client_key_pem.Reveal() == b.client_key_pem.Reveal();
 }
 
-std::shared_ptr<CredentialsSource> FixedCredentials(Credentials credentials) {
-  return std::make_shared<Fixed>(std::move(credentials));
+std::shared_ptr<CredentialsSource> MakeFixedCredentials(Credentials credentials) {
+  return std::make_shared<FixedSource>(std::move(credentials));
 }
 
-std::shared_ptr<CredentialsSource> TokenFile(std::string path, Clock& clock) {
-  return std::make_shared<ReadFromFiles>([path = std::move(path)] { return ReadToken(path); }, clock);
+std::shared_ptr<CredentialsSource> MakeTokenFileSource(std::string path, Clock& clock) {
+  return std::make_shared<FileSource>([path = std::move(path)] { return ReadToken(path); }, clock);
 }
 
-std::shared_ptr<CredentialsSource> CertificateFiles(std::string certificate_path, std::string key_path, Clock& clock) {
-  return std::make_shared<ReadFromFiles>(
+std::shared_ptr<CredentialsSource> MakeCertificateFileSource(std::string certificate_path, std::string key_path,
+                                                             Clock& clock) {
+  return std::make_shared<FileSource>(
       [certificate_path = std::move(certificate_path), key_path = std::move(key_path)] {
         return ReadCertificate(certificate_path, key_path);
       },
       clock);
 }
 
-std::shared_ptr<CredentialsSource> TokenAndCertificate(std::shared_ptr<CredentialsSource> token,
-                                                       std::shared_ptr<CredentialsSource> certificate) {
+std::shared_ptr<CredentialsSource> CombineTokenAndCertificate(std::shared_ptr<CredentialsSource> token,
+                                                              std::shared_ptr<CredentialsSource> certificate) {
   return std::make_shared<TokenAndCertificateSource>(std::move(token), std::move(certificate));
 }
 

@@ -39,7 +39,7 @@ class CredentialFilesTest : public ::testing::Test {
 
 TEST_F(CredentialFilesTest, ReadsATokenAgainEveryMinute) {
   Write("token", "t1\n");
-  const auto source = TokenFile(Path("token"), clock_);
+  const auto source = MakeTokenFileSource(Path("token"), clock_);
   EXPECT_EQ(Token(*source), "t1") << "without its newline";
   Write("token", "t2\n");
   clock_.Advance(seconds(59));
@@ -50,7 +50,7 @@ TEST_F(CredentialFilesTest, ReadsATokenAgainEveryMinute) {
 
 TEST_F(CredentialFilesTest, ReadsATokenAgainAfterARejection) {
   Write("token", "t1");
-  const auto source = TokenFile(Path("token"), clock_);
+  const auto source = MakeTokenFileSource(Path("token"), clock_);
   EXPECT_EQ(Token(*source), "t1");
   Write("token", "t2");
   source->Reject();
@@ -59,7 +59,7 @@ TEST_F(CredentialFilesTest, ReadsATokenAgainAfterARejection) {
 
 TEST_F(CredentialFilesTest, KeepsTheOldTokenWhileTheFileCannotBeRead) {
   Write("token", "t1");
-  const auto source = TokenFile(Path("token"), clock_);
+  const auto source = MakeTokenFileSource(Path("token"), clock_);
   EXPECT_EQ(Token(*source), "t1");
   for (const char* text : {"", " \n", "t2\nt3\n"}) {
     Write("token", text);
@@ -75,11 +75,11 @@ TEST_F(CredentialFilesTest, KeepsTheOldTokenWhileTheFileCannotBeRead) {
 }
 
 TEST_F(CredentialFilesTest, FirstReadReturnsError) {
-  const auto source = TokenFile(Path("token"), clock_);
+  const auto source = MakeTokenFileSource(Path("token"), clock_);
   EXPECT_EQ(Token(*source), "NOT_FOUND: opening " + Path("token") + ": No such file or directory");
   Write("token", "two words");
-  EXPECT_EQ(Token(*source),
-            "INVALID_ARGUMENT: " + Path("token") + ": the token contains white space or control characters");
+  EXPECT_EQ(Token(*source), "INVALID_ARGUMENT: " + Path("token") +
+                                ": the token contains white space, or characters that are not printable ASCII");
   Write("token", "t1");
   EXPECT_EQ(Token(*source), "t1") << "at once";
 }
@@ -87,7 +87,7 @@ TEST_F(CredentialFilesTest, FirstReadReturnsError) {
 TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
   Write("crt", TestFile("client.crt"));
   Write("key", TestFile("client.key"));
-  const auto source = CertificateFiles(Path("crt"), Path("key"), clock_);
+  const auto source = MakeCertificateFileSource(Path("crt"), Path("key"), clock_);
   const Result<Credentials> first = source->Get(Soon());
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   EXPECT_EQ(first->client_key_pem.Reveal(), TestFile("client.key"));
@@ -95,15 +95,15 @@ TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
   clock_.Advance(seconds(60));
   const Result<Credentials> second = source->Get(Soon());
   ASSERT_TRUE(second.ok());
-  EXPECT_TRUE(SameCertificate(*first, *second));
-  const Result<Credentials> fresh = CertificateFiles(Path("crt"), Path("key"), clock_)->Get(Soon());
+  EXPECT_TRUE(HaveSameCertificate(*first, *second));
+  const Result<Credentials> fresh = MakeCertificateFileSource(Path("crt"), Path("key"), clock_)->Get(Soon());
   EXPECT_THAT(fresh.status().message(), HasSubstr("the private key is not that of the certificate"));
 }
 
 TEST(CredentialsTest, CombinesTokenAndCertificate) {
-  const auto both = TokenAndCertificate(
-      FixedCredentials({.bearer_token = Secret("t"), .client_certificate_pem = "ignored"}),
-      FixedCredentials(
+  const auto both = CombineTokenAndCertificate(
+      MakeFixedCredentials({.bearer_token = Secret("t"), .client_certificate_pem = "ignored"}),
+      MakeFixedCredentials(
           {.bearer_token = Secret("ignored"), .client_certificate_pem = "c", .client_key_pem = Secret("k")}));
   const Result<Credentials> credentials = both->Get(Soon());
   ASSERT_TRUE(credentials.ok());
@@ -116,9 +116,9 @@ TEST(CredentialsTest, ComparesCertificatesAndNotTokens) {
   const Credentials a{.bearer_token = Secret("1"), .client_certificate_pem = "c", .client_key_pem = Secret("k")};
   Credentials b = a;
   b.bearer_token = Secret("2");
-  EXPECT_TRUE(SameCertificate(a, b));
+  EXPECT_TRUE(HaveSameCertificate(a, b));
   b.client_key_pem = Secret("other");
-  EXPECT_FALSE(SameCertificate(a, b));
+  EXPECT_FALSE(HaveSameCertificate(a, b));
 }
 
 TEST(BearerTokenTest, IsTrimmedAndValidated) {

@@ -13,7 +13,7 @@ bool IsExecApiVersion(std::string_view api_version) {
   return api_version == "client.authentication.k8s.io/v1" || api_version == "client.authentication.k8s.io/v1beta1";
 }
 
-std::string ExecInfo(const std::string& api_version, const Json& cluster) {
+std::string MakeExecInfo(const std::string& api_version, const Json& cluster) {
   Json spec = {{"interactive", false}};
   if (!cluster.is_null()) spec["cluster"] = cluster;
   return kube::Print({{"apiVersion", api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}});

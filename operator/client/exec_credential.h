@@ -10,21 +10,21 @@
 
 namespace espalier::ctl::client {
 
-// Returns true for the supported apiVersions.
+// Returns whether this is the apiVersion of v1 or v1beta1.
 bool IsExecApiVersion(std::string_view api_version);
 
-// Returns the value of KUBERNETES_EXEC_INFO. A null `cluster` is left out. Not interactive: the operator has no
-// terminal.
-std::string ExecInfo(const std::string& api_version, const kube::Json& cluster);
+// Returns the JSON for the environment variable KUBERNETES_EXEC_INFO. A null `cluster` is left out. `interactive` is
+// false, because the operator has no terminal.
+std::string MakeExecInfo(const std::string& api_version, const kube::Json& cluster);
 
 struct ExecCredential {
   Credentials credentials;
   std::optional<kube::WallTime> expires_at;
 };
 
-// Parses a plugin's output, YAML or JSON. Returns InvalidArgument if kind or apiVersion differ from the expected ones,
-// if the status has neither a token nor a certificate, or if certificate and key do not match or one is missing. Error
-// messages do not contain the output.
+// Parses a plugin's output, YAML or JSON. Returns InvalidArgument if the kind is not ExecCredential, if the apiVersion
+// is not `api_version`, if the status has neither a token nor a certificate, if only one of certificate and key is
+// there, or if the two do not match. Error messages do not contain the output.
 Result<ExecCredential> ParseExecCredential(const std::string& output, const std::string& api_version);
 
 }  // namespace espalier::ctl::client

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kExpiryMargin{10};  // so that credentials are still valid when a request arrives
+constexpr seconds kExpiryMargin{10};  // so that the credentials are still valid when the request arrives
 constexpr seconds kPauseAfterFailure{5};
 // For this time after a run Reject is ignored: requests that were sent with the old token may still fail.
 constexpr seconds kRejectGrace{2};
@@ -31,12 +31,12 @@ class Plugin final : public CredentialsSource {
     MutexLock lock(&mutex_);
     if (IsValidFor(kExpiryMargin)) return current_->credentials;
     const bool may_run = failure_.ok() || clock_.Now() - failed_at_ >= kPauseAfterFailure;
-    if (!is_running_ && may_run) Begin();
+    if (!is_running_ && may_run) StartRun();
     if (IsValidFor(seconds(0))) return current_->credentials;
     const bool has_ended =
         mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_running_; });
-    if (!has_ended) return DeadlineExceeded(Doing() + ": it is still running");
-    return Known();
+    if (!has_ended) return DeadlineExceeded(Name() + ": it is still running");
+    return ResultOfLastRun();
   }
 
   void Reject() override {
@@ -45,10 +45,10 @@ class Plugin final : public CredentialsSource {
   }
 
  private:
-  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void StartRun() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_running_ = true;
     // The assignment joins the thread of the previous run, which has ended.
-    running_ = std::jthread([this](const std::stop_token& stop) { Finish(Run(stop)); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { Finish(Run(stop)); });
   }
 
   void Finish(Result<ExecCredential> fresh) {
@@ -71,21 +71,21 @@ class Plugin final : public CredentialsSource {
     return !current_->expires_at.has_value() || now_() + margin < *current_->expires_at;
   }
 
-  Result<Credentials> Known() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Result<Credentials> ResultOfLastRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (IsValidFor(seconds(0))) return current_->credentials;
     if (!failure_.ok()) return failure_;
-    return Status(StatusCode::kUnauthenticated, Doing() + ": its credentials have expired already");
+    return Status(StatusCode::kUnauthenticated, Name() + ": its credentials have expired already");
   }
 
   Result<ExecCredential> Run(const std::stop_token& stop) const {
     process::ProgramCall call{
         .command = options_.command, .arguments = options_.arguments, .environment = options_.environment};
-    call.environment["KUBERNETES_EXEC_INFO"] = ExecInfo(options_.api_version, options_.cluster);
-    const Result<std::string> output = process::OutputOfProgram(call, Deadline::After(options_.timeout), stop);
+    call.environment["KUBERNETES_EXEC_INFO"] = MakeExecInfo(options_.api_version, options_.cluster);
+    const Result<std::string> output = process::RunProgram(call, Deadline::After(options_.timeout), stop);
     if (output.ok()) {
       Result<ExecCredential> credential = ParseExecCredential(*output, options_.api_version);
       if (credential.ok()) return credential;
-      return Status(StatusCode::kUnauthenticated, credential.status().message()).While(Doing());
+      return Status(StatusCode::kUnauthenticated, credential.status().message()).While(Name());
     }
     std::string message = "exec plugin: " + output.status().message();
     if (output.status().code() == StatusCode::kNotFound && !options_.install_hint.empty()) {
@@ -100,7 +100,7 @@ class Plugin final : public CredentialsSource {
                    {{"error", failure_}});
   }
 
-  std::string Doing() const { return "exec plugin " + options_.command; }
+  std::string Name() const { return "exec plugin " + options_.command; }
 
   const ExecPluginOptions options_;
   const WallClock now_;
@@ -112,12 +112,12 @@ class Plugin final : public CredentialsSource {
   SteadyTime fetched_at_ ABSL_GUARDED_BY(mutex_);
   Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last run
   SteadyTime failed_at_ ABSL_GUARDED_BY(mutex_);
-  std::jthread running_ ABSL_GUARDED_BY(mutex_);  // last member, so that it is joined before the others are destroyed
+  std::jthread thread_ ABSL_GUARDED_BY(mutex_);  // last member: joined before the members that the run uses are gone
 };
 
 }  // namespace
 
-std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now, Clock& clock) {
+std::shared_ptr<CredentialsSource> MakeExecPluginSource(ExecPluginOptions options, WallClock now, Clock& clock) {
   return std::make_shared<Plugin>(std::move(options), std::move(now), clock);
 }
 

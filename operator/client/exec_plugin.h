@@ -1,4 +1,5 @@
-// Credentials from a program, as client-go's exec plugins (aws eks get-token, gke-gcloud-auth-plugin, kubelogin).
+// Credentials from exec plugins as in client-go: programs such as `aws eks get-token`, gke-gcloud-auth-plugin and
+// kubelogin, which print credentials.
 #pragma once
 
 #include <functional>
@@ -26,12 +27,12 @@ struct ExecPluginOptions {
 
 using WallClock = std::function<kube::WallTime()>;
 
-// Returns a source that runs the program at the first Get, and again from 10 s before the credentials expire and after
-// Reject. A separate thread runs the program, one run at a time, and a caller's deadline does not end the run. During a
-// run the earlier credentials stay in use as long as they are valid; after that, callers wait. After a failure the next
-// run starts 5 s later at the earliest. Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and
-// name the command.
-std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now = kube::SystemTime,
-                                              Clock& clock = Clock::Real());
+// Returns a source that runs the program. The first Get starts a run; a later Get starts another if the credentials
+// expire within 10 s or were rejected. (A Reject within 2 s after a run is ignored.) A thread of the source waits for
+// the program, one run at a time, and a caller's deadline does not end the run. During a run, Get returns the earlier
+// credentials while they are valid, and otherwise waits. After a failure the next run starts 5 s later at the earliest.
+// Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and name the command.
+std::shared_ptr<CredentialsSource> MakeExecPluginSource(ExecPluginOptions options, WallClock now = kube::SystemTime,
+                                                        Clock& clock = Clock::Real());
 
 }  // namespace espalier::ctl::client

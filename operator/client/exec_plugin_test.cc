@@ -36,7 +36,7 @@ class ExecPluginTest : public ::testing::Test {
             .environment = {{"PATH", "/usr/bin:/bin"}}};
   }
   std::shared_ptr<CredentialsSource> Plugin(const std::string& status, const std::string& before = "") {
-    return ExecPlugin(
+    return MakeExecPluginSource(
         Options(before + R"(
 cat <<EOF
 {"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":)" +
@@ -194,7 +194,7 @@ TEST_F(ExecPluginTest, EachCallerHasItsOwnDeadline) {
 TEST_F(ExecPluginTest, KillsPluginAfterTimeout) {
   ExecPluginOptions options = Options("sleep 1000");
   options.timeout = std::chrono::milliseconds(50);
-  EXPECT_EQ(Token(*ExecPlugin(options)), "UNAUTHENTICATED: exec plugin: running sh: it did not end in time");
+  EXPECT_EQ(Token(*MakeExecPluginSource(options)), "UNAUTHENTICATED: exec plugin: running sh: it did not end in time");
 }
 
 TEST_F(ExecPluginTest, TimeoutOfOneCallerDoesNotEndRun) {
@@ -209,7 +209,7 @@ TEST_F(ExecPluginTest, NamesInstallHintForMissingPlugin) {
   ExecPluginOptions options = Options("");
   options.command = "no-such-plugin";
   options.install_hint = "see https://plugin.test";
-  EXPECT_EQ(Token(*ExecPlugin(options)),
+  EXPECT_EQ(Token(*MakeExecPluginSource(options)),
             "UNAUTHENTICATED: exec plugin: running no-such-plugin: not in PATH; see https://plugin.test");
 }
 
@@ -219,7 +219,7 @@ TEST_F(ExecPluginTest, RefusesExpiredCredential) {
 }
 
 TEST_F(ExecPluginTest, DoesNotQuoteInvalidOutput) {
-  EXPECT_EQ(Token(*ExecPlugin(Options("echo hunter2"))),
+  EXPECT_EQ(Token(*MakeExecPluginSource(Options("echo hunter2"))),
             "UNAUTHENTICATED: exec plugin sh: its output is not an ExecCredential");
 }
 
@@ -252,7 +252,7 @@ TEST(ExecCredentialTest, ErrorsDoNotQuoteInput) {
   EXPECT_EQ(ErrorOf(WithStatus("null")), "its output has no status");
   EXPECT_EQ(ErrorOf(WithStatus("{}")), "status has neither a token nor a certificate");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"hunter2\nX: y"})")),
-            "status.token: the token contains white space or control characters");
+            "status.token: the token contains white space, or characters that are not printable ASCII");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","clientKeyData":"hunter2"})")),
             "status has only one of clientCertificateData and clientKeyData");
   EXPECT_EQ(ErrorOf(WithStatus(R"({"clientCertificateData":"hunter2","clientKeyData":"hunter2"})")),

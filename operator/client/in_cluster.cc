@@ -10,31 +10,30 @@ namespace {
 
 constexpr size_t kMaxAccountFileBytes = 1 << 20;
 
-Result<std::string> NeededVariable(const std::map<std::string, std::string>& environment, const std::string& name) {
+Result<std::string> RequireVariable(const std::map<std::string, std::string>& environment, const std::string& name) {
   std::string value = FindValue(environment, name);
   if (value.empty()) return NotFound("not in a pod: " + name + " is not set");
   return value;
 }
 
-// Removes the brackets of an IPv6 address. The kubelet sets it without brackets, users sometimes with them.
-std::string WithoutBrackets(const std::string& host) {
+// Removes the brackets of an IPv6 address. The kubelet sets the variable without brackets; a user may set it with them.
+std::string RemoveBrackets(const std::string& host) {
   const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   return has_brackets ? host.substr(1, host.size() - 2) : host;
 }
 
 }  // namespace
 
-Result<Connection> InClusterConnection(const std::map<std::string, std::string>& environment,
-                                       const std::string& folder) {
+Result<Connection> LoadInClusterConnection(const std::map<std::string, std::string>& environment,
+                                           const std::string& folder) {
   Connection connection;
-  ASSIGN_OR_RETURN(const std::string host, NeededVariable(environment, "KUBERNETES_SERVICE_HOST"));
-  ASSIGN_OR_RETURN(const std::string port, NeededVariable(environment, "KUBERNETES_SERVICE_PORT"));
-  connection.host = WithoutBrackets(host);
+  ASSIGN_OR_RETURN(const std::string host, RequireVariable(environment, "KUBERNETES_SERVICE_HOST"));
+  ASSIGN_OR_RETURN(const std::string port, RequireVariable(environment, "KUBERNETES_SERVICE_PORT"));
+  connection.host = RemoveBrackets(host);
   ASSIGN_OR_RETURN(connection.port, ParsePort(port).While("KUBERNETES_SERVICE_PORT"));
 
-  connection.credentials = TokenFile(folder + "/token");
-  const Result<Credentials> now = connection.credentials->Get(Deadline::After(std::chrono::seconds(1)));
-  if (!now.ok()) return now.status();
+  connection.credentials = MakeTokenFileSource(folder + "/token");
+  RETURN_IF_ERROR(connection.credentials->Get(Deadline::After(std::chrono::seconds(1))).status());
 
   connection.ca_file = folder + "/ca.crt";
   ASSIGN_OR_RETURN(const std::string authorities,

@@ -1,4 +1,5 @@
-// The connection of a pod to its API server: the address is in the environment, token and CA in the mounted folder.
+// The connection of a pod to its API server. The address is in environment variables, the token and the CA certificate
+// are in a folder that the kubelet mounts.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@ inline constexpr char kServiceAccountFolder[] = "/var/run/secrets/kubernetes.io/
 
 // Returns the connection with the pod's service account. Returns NotFound if the process does not run in a pod:
 // KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the folder's token are required.
-Result<Connection> InClusterConnection(const std::map<std::string, std::string>& environment,
-                                       const std::string& folder = kServiceAccountFolder);
+Result<Connection> LoadInClusterConnection(const std::map<std::string, std::string>& environment,
+                                           const std::string& folder = kServiceAccountFolder);
 
 }  // namespace espalier::ctl::client

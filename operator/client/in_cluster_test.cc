@@ -23,7 +23,7 @@ class InClusterTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_.path() + "/" + name) << text;
   }
-  Result<Connection> Connect() const { return InClusterConnection(environment_, folder_.path()); }
+  Result<Connection> Connect() const { return LoadInClusterConnection(environment_, folder_.path()); }
 
   storage::TemporaryFolder folder_;
   std::map<std::string, std::string> environment_ = {{"KUBERNETES_SERVICE_HOST", "10.96.0.1"},

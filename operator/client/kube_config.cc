@@ -1,6 +1,6 @@
-// LoadKubeConfig merges the files, selects context, cluster and user, applies the overrides to them, and resolves both
-// to a Connection. Certificates, keys and tokens are read and checked once here, so that a wrong file is reported at
-// the start and not at the first request; sources that come from files are read again later (connection.h).
+// LoadKubeConfig merges the files, selects context, cluster and user, applies the overrides, and makes a Connection of
+// cluster and user. Certificates, keys and tokens are read and checked once here, so that a wrong file is reported at
+// the start and not at the first request; token files and certificate files are read again later (connection.h).
 #include "operator/client/kube_config.h"
 
 #include <sstream>
@@ -45,7 +45,7 @@ Result<KubeConfigFile> ReadAndMerge(const std::vector<std::string>& paths) {
 }
 
 template <class T>
-Result<T> Chosen(const std::map<std::string, T>& entries, const char* kind, const std::string& name) {
+Result<T> FindEntry(const std::map<std::string, T>& entries, const char* kind, const std::string& name) {
   const auto found = entries.find(name);
   if (found == entries.end()) return NotFound(std::string("there is no ") + kind + " '" + name + "'");
   return found->second;
@@ -57,7 +57,7 @@ Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
   if (cluster.ca_pem.empty()) connection->ca_file = cluster.ca_file;
   const bool has_authorities = !connection->ca_pem.empty() || !connection->ca_file.empty();
   if (cluster.skip_verification && has_authorities) {
-    return InvalidArgument("insecure-skip-tls-verify together with a certificate-authority");
+    return InvalidArgument("insecure-skip-tls-verify cannot be combined with a certificate-authority");
   }
   if (!connection->ca_pem.empty()) return CheckAuthorities(connection->ca_pem).While("certificate-authority-data");
   if (connection->ca_file.empty()) return {};
@@ -67,7 +67,7 @@ Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
 }
 
 // Returns the URL without "user:password@", which is allowed in the URL of a proxy but not in that of a server.
-std::string WithoutUser(std::string url) {
+std::string RemoveUser(std::string url) {
   const size_t scheme = url.find("://");
   if (scheme == std::string::npos) return url;
   const size_t begin = scheme + 3;
@@ -85,8 +85,8 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
   connection->base_path = url.path;
   connection->server_name = cluster.tls_server_name;
   if (!cluster.proxy_url.empty()) {
-    ASSIGN_OR_RETURN(const ServerUrl proxy, ParseServerUrl(WithoutUser(cluster.proxy_url)).While("proxy-url"));
-    if (!proxy.path.empty()) return InvalidArgument("proxy-url: a path in it");
+    ASSIGN_OR_RETURN(const ServerUrl proxy, ParseServerUrl(RemoveUser(cluster.proxy_url)).While("proxy-url"));
+    if (!proxy.path.empty()) return InvalidArgument("proxy-url: expected a URL without a path");
     connection->proxy_url = cluster.proxy_url;
   }
   return ResolveAuthorities(cluster, connection);
@@ -103,7 +103,7 @@ Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser&
   if (!has_certificate) return std::shared_ptr<CredentialsSource>();
   std::shared_ptr<CredentialsSource> source;
   if (user.certificate_pem.empty() && user.key_pem.empty()) {
-    source = CertificateFiles(user.certificate_file, user.key_file);
+    source = MakeCertificateFileSource(user.certificate_file, user.key_file);
   } else {
     Credentials fixed{.client_certificate_pem = user.certificate_pem, .client_key_pem = user.key_pem};
     if (user.certificate_pem.empty()) {
@@ -116,7 +116,7 @@ Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser&
     }
     RETURN_IF_ERROR(CheckCertificatePair(fixed.client_certificate_pem, fixed.client_key_pem.Reveal())
                         .While("client-certificate and client-key"));
-    source = FixedCredentials(std::move(fixed));
+    source = MakeFixedCredentials(std::move(fixed));
   }
   // Reports an error now, not at the first request.
   RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status());
@@ -125,17 +125,17 @@ Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser&
 
 Result<std::shared_ptr<CredentialsSource>> MakeTokenSource(const KubeUser& user) {
   if (!user.token_file.empty()) {
-    std::shared_ptr<CredentialsSource> source = TokenFile(user.token_file);
+    std::shared_ptr<CredentialsSource> source = MakeTokenFileSource(user.token_file);
     RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status().While("tokenFile"));
     return source;
   }
   if (user.token.empty()) return std::shared_ptr<CredentialsSource>();
   ASSIGN_OR_RETURN(Secret token, ParseBearerToken(user.token.Reveal()).While("token"));
-  return FixedCredentials({.bearer_token = std::move(token)});
+  return MakeFixedCredentials({.bearer_token = std::move(token)});
 }
 
 // Returns spec.cluster of KUBERNETES_EXEC_INFO.
-Result<Json> ClusterInfo(const KubeCluster& cluster) {
+Result<Json> MakeClusterInfo(const KubeCluster& cluster) {
   std::string ca_pem = cluster.ca_pem;
   if (ca_pem.empty() && !cluster.ca_file.empty()) {
     ASSIGN_OR_RETURN(ca_pem, ReadFile(cluster.ca_file, kMaxPemBytes, FileKinds::kRegular));
@@ -171,25 +171,25 @@ Result<std::shared_ptr<CredentialsSource>> MakePlugin(const KubeExec& exec, cons
                            .install_hint = exec.install_hint};
   for (const auto& [name, value] : exec.environment) plugin.environment[name] = value;
   if (exec.provide_cluster_info) {
-    ASSIGN_OR_RETURN(plugin.cluster, ClusterInfo(cluster));
+    ASSIGN_OR_RETURN(plugin.cluster, MakeClusterInfo(cluster));
   }
-  return ExecPlugin(std::move(plugin));
+  return MakeExecPluginSource(std::move(plugin));
 }
 
 Result<std::shared_ptr<CredentialsSource>> MakeCredentials(const KubeUser& user, const KubeCluster& cluster,
                                                            const KubeConfigOptions& options) {
-  if (!user.not_understood.empty()) return InvalidArgument(user.not_understood);
+  if (!user.unsupported_field.empty()) return InvalidArgument(user.unsupported_field);
   ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> certificate, MakeCertificateSource(user));
   ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> token, MakeTokenSource(user));
   if (user.exec.has_value()) {
     if (token != nullptr || certificate != nullptr) {
-      return InvalidArgument("exec together with another authentication method");
+      return InvalidArgument("exec cannot be combined with another authentication method");
     }
     return MakePlugin(*user.exec, cluster, options);
   }
-  if (token != nullptr && certificate != nullptr) return TokenAndCertificate(token, certificate);
+  if (token != nullptr && certificate != nullptr) return CombineTokenAndCertificate(token, certificate);
   if (token != nullptr) return token;
-  return certificate != nullptr ? certificate : FixedCredentials({});  // anonymous
+  return certificate != nullptr ? certificate : MakeFixedCredentials({});  // anonymous
 }
 
 void Override(const KubeOverrides& overrides, KubeCluster* cluster, KubeUser* user) {
@@ -212,8 +212,9 @@ Status Impersonate(const KubeOverrides& overrides, Connection* connection) {
   if (!overrides.as.empty()) connection->impersonate_user = overrides.as;
   if (!overrides.as_uid.empty()) connection->impersonate_uid = overrides.as_uid;
   if (!overrides.as_groups.empty()) connection->impersonate_groups = overrides.as_groups;
-  const bool is_somebody = !connection->impersonate_groups.empty() || !connection->impersonate_uid.empty();
-  if (is_somebody && connection->impersonate_user.empty()) return InvalidArgument("as-groups and as-uid need as");
+  const bool needs_user = !connection->impersonate_groups.empty() || !connection->impersonate_uid.empty();
+  if (needs_user && connection->impersonate_user.empty())
+    return InvalidArgument("as-groups or as-uid is set without as");
   return {};
 }
 
@@ -230,18 +231,18 @@ Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   }
   KubeContext context;
   if (!name.empty()) {
-    ASSIGN_OR_RETURN(context, Chosen(config.contexts, "context", name).While("kubeconfig"));
+    ASSIGN_OR_RETURN(context, FindEntry(config.contexts, "context", name).While("kubeconfig"));
   }
   const std::string doing = name.empty() ? "kubeconfig" : "kubeconfig: context '" + name + "'";
   if (!overrides.cluster.empty()) context.cluster = overrides.cluster;
   if (!overrides.user.empty()) context.user = overrides.user;
   KubeCluster cluster;
   if (!context.cluster.empty() || overrides.server.empty()) {
-    ASSIGN_OR_RETURN(cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
+    ASSIGN_OR_RETURN(cluster, FindEntry(config.clusters, "cluster", context.cluster).While(doing));
   }
   KubeUser user;  // stays empty (anonymous) if the context has no user
   if (!context.user.empty()) {
-    ASSIGN_OR_RETURN(user, Chosen(config.users, "user", context.user).While(doing));
+    ASSIGN_OR_RETURN(user, FindEntry(config.users, "user", context.user).While(doing));
   }
   Override(overrides, &cluster, &user);
   Connection connection;
@@ -256,8 +257,8 @@ Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
   return connection;
 }
 
-std::vector<std::string> KubeConfigPaths(const std::string& flag,
-                                         const std::map<std::string, std::string>& environment) {
+std::vector<std::string> FindKubeConfigPaths(const std::string& flag,
+                                             const std::map<std::string, std::string>& environment) {
   if (!flag.empty()) return {flag};
   std::vector<std::string> paths;
   std::istringstream list(FindValue(environment, "KUBECONFIG"));

@@ -9,11 +9,11 @@
 
 namespace espalier::ctl::client {
 
-// Values that replace those of the files, as kubectl's flags of the same names; empty: not replaced.
+// Values of flags, which replace values of the files as with kubectl's flags of the same names. Empty: not replaced.
 struct KubeOverrides {
   std::string cluster;  // replaces the cluster of the context
   std::string user;
-  std::string server;  // replaces the server of the cluster; no file is needed then
+  std::string server;  // replaces the server of the cluster; if set, no kubeconfig file is required
   std::string ca_file;
   std::string tls_server_name;
   bool skip_verification = false;
@@ -31,10 +31,10 @@ struct KubeOverrides {
 };
 
 struct KubeConfigOptions {
-  // Paths from --kubeconfig, or from $KUBECONFIG (separated by ':'), or ~/.kube/config. The first file with an entry
-  // wins.
+  // Paths from --kubeconfig, or from $KUBECONFIG (separated by ':'), or ~/.kube/config. If several files have an entry
+  // of the same name, the entry of the first file counts.
   std::vector<std::string> paths;
-  bool paths_are_chosen = false;                   // paths are from --kubeconfig or $KUBECONFIG: one must exist
+  bool paths_are_chosen = false;                   // paths are from --kubeconfig or $KUBECONFIG: one file must exist
   std::string context;                             // empty: current-context
   std::map<std::string, std::string> environment;  // for exec plugins
   KubeOverrides overrides = {};
@@ -46,11 +46,12 @@ struct KubeConfigOptions {
 // messages name file, entry and field, and never contain a secret.
 Result<Connection> LoadKubeConfig(const KubeConfigOptions& options);
 
-// Sets the impersonation of the connection. Returns InvalidArgument for groups or a uid without a user.
+// Sets the connection's impersonation to the values of `as`, `as_uid` and `as_groups` that are not empty. Returns
+// InvalidArgument if the connection then has groups or a uid without a user.
 Status Impersonate(const KubeOverrides& overrides, Connection* connection);
 
 // Returns KubeConfigOptions::paths for the flag --kubeconfig and the environment.
-std::vector<std::string> KubeConfigPaths(const std::string& flag,
-                                         const std::map<std::string, std::string>& environment);
+std::vector<std::string> FindKubeConfigPaths(const std::string& flag,
+                                             const std::map<std::string, std::string>& environment);
 
 }  // namespace espalier::ctl::client

@@ -14,12 +14,13 @@ using kube::Json;
 
 // Returns the path, resolved against the folder if it is relative. Symbolic links are not resolved, because they may be
 // replaced later.
-std::string Resolved(const std::string& path, const std::string& folder) {
+std::string ResolvePath(const std::string& path, const std::string& folder) {
   if (path.empty() || path.front() == '/') return path;
   return (std::filesystem::path(folder) / path).string();
 }
 
-// Reads typed fields of one object. A field with a wrong type is read as empty, and the first such field is the error.
+// Reads typed fields of one object. A field of a wrong type is read as empty; status() is the error of the first such
+// field.
 class Fields {
  public:
   Fields(const Json& object, std::string where, std::string folder)
@@ -38,7 +39,7 @@ class Fields {
     Fail(field, "is not a string (write it in quotes)");
     return "";
   }
-  std::string Path(std::string_view field) { return Resolved(String(field), folder_); }
+  std::string Path(std::string_view field) { return ResolvePath(String(field), folder_); }
 
   std::string Base64(std::string_view field) {
     const std::optional<std::string> bytes = DecodeBase64(String(field));
@@ -59,18 +60,19 @@ class Fields {
     return kube::ListAt(object_, {field});
   }
 
-  // Returns a reader of the object in `field`. If it is absent, all its fields are empty.
+  // Returns a reader of the object in `field`. If the object is absent, all its fields are read as empty.
   Fields Object(std::string_view field) const {
     static const Json& none = *new Json();
     const Json* const value = Value(field);
     return Fields(value == nullptr ? none : *value, where_ + "." + std::string(field), folder_);
   }
 
+  // Fail and KeepError do nothing after the first error.
   void Fail(std::string_view field, const std::string& reason) {
     if (!status_.ok()) return;
     status_ = InvalidArgument(where_ + (field.empty() ? "" : "." + std::string(field)) + " " + reason);
   }
-  void Take(const Status& status) {
+  void KeepError(const Status& status) {
     if (status_.ok()) status_ = status;
   }
 
@@ -108,7 +110,7 @@ Result<KubeExec> ReadExec(Fields fields) {
                 .install_hint = fields.String("installHint"),
                 .provide_cluster_info = fields.Bool("provideClusterInfo"),
                 .interactive_mode = fields.String("interactiveMode")};
-  // A bare name is looked up in PATH.
+  // A name without '/' stays unchanged, because it is looked up in PATH.
   if (exec.command.find('/') != std::string::npos) exec.command = fields.Path("command");
   for (const Json& argument : fields.List("args")) {
     if (!argument.is_string()) fields.Fail("args", "is not a list of strings");
@@ -150,14 +152,14 @@ Result<KubeUser> ReadUser(Fields fields) {
                 .key_pem = telemetry::Secret(fields.Base64("client-key-data")),
                 .impersonate_user = fields.String("as"),
                 .impersonate_uid = fields.String("as-uid"),
-                .not_understood = FindUnsupportedField(fields)};
+                .unsupported_field = FindUnsupportedField(fields)};
   for (const Json& group : fields.List("as-groups")) {
     if (!group.is_string()) fields.Fail("as-groups", "is not a list of strings");
     user.impersonate_groups.push_back(kube::StringAt(group, {}));
   }
   if (fields.Has("exec")) {
     Result<KubeExec> exec = ReadExec(fields.Object("exec"));
-    fields.Take(exec.status());
+    fields.KeepError(exec.status());
     if (exec.ok()) user.exec = *std::move(exec);
   }
   RETURN_IF_ERROR(fields.status());

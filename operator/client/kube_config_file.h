@@ -44,9 +44,9 @@ struct KubeUser {
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   std::optional<KubeExec> exec;
-  // The first unsupported field, such as "auth-provider", and why it is not supported. It is an error only if this user
-  // is selected. Empty: none.
-  std::string not_understood;
+  // The first unsupported field and why it is not supported: "auth-provider was removed in Kubernetes 1.26: use exec".
+  // It is an error only if this user is selected. Empty: none.
+  std::string unsupported_field;
 };
 
 struct KubeContext {
@@ -62,8 +62,8 @@ struct KubeConfigFile {
   std::map<std::string, KubeContext> contexts;
 };
 
-// Parses the text of the file at `path`. Returns InvalidArgument with path, entry and field, but without values.
-// Unknown fields are ignored, as by kubectl.
+// Parses the text of the file at `path`. Returns InvalidArgument if it is not a valid kubeconfig file; the message
+// names path, entry and field, but contains no values. Unknown fields are ignored; kubectl ignores them too.
 Result<KubeConfigFile> ParseKubeConfigFile(const std::string& text, const std::string& path);
 
 // Adds the entries and the current-context of `later` that `config` lacks.

@@ -30,11 +30,11 @@ Status ReadAuthority(std::string_view authority, ServerUrl* url) {
   } else {
     const size_t colon = std::min(authority.find(':'), authority.size());
     url->host = authority.substr(0, colon);
-    if (!IsHostName(url->host)) return InvalidArgument("no host name");
+    if (!IsHostName(url->host)) return InvalidArgument("expected a host name");
     port = authority.substr(colon);
   }
   if (port.empty()) return {};
-  if (port.front() != ':') return InvalidArgument("no port after the address");
+  if (port.front() != ':') return InvalidArgument("expected ':' and a port after the address");
   ASSIGN_OR_RETURN(url->port, ParsePort(port.substr(1)));
   return {};
 }
@@ -50,13 +50,15 @@ Result<ServerUrl> ParseServerUrl(std::string_view text) {
     url.tls = false;
     url.port = 80;
   } else {
-    return InvalidArgument("neither https:// nor http://");
+    return InvalidArgument("expected https:// or http://");
   }
   const bool is_printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!is_printable) return InvalidArgument("white space or control characters in a URL");
-  if (text.find_first_of("?#") != std::string_view::npos) return InvalidArgument("a query or fragment in a URL");
+  if (!is_printable) return InvalidArgument("expected a URL of printable ASCII characters without spaces");
+  if (text.find_first_of("?#") != std::string_view::npos) {
+    return InvalidArgument("expected a URL without a query or fragment");
+  }
   const std::string_view authority = text.substr(0, text.find('/'));
-  if (authority.find('@') != std::string_view::npos) return InvalidArgument("a user in a URL");
+  if (authority.find('@') != std::string_view::npos) return InvalidArgument("expected a URL without a user");
   RETURN_IF_ERROR(ReadAuthority(authority, &url));
   url.path = text.substr(authority.size());
   while (url.path.ends_with('/')) url.path.pop_back();

@@ -17,8 +17,8 @@ struct ServerUrl {
   friend bool operator==(const ServerUrl&, const ServerUrl&) = default;
 };
 
-// Parses the URL of an API server. Returns InvalidArgument for other schemes than http and https, and for a user, a
-// query or a fragment. Error messages do not contain the URL, because it may have a password.
+// Parses the URL of an API server. Returns InvalidArgument for schemes other than http and https, and for URLs with a
+// user, a query or a fragment. Error messages do not contain the URL, because it may have a password.
 Result<ServerUrl> ParseServerUrl(std::string_view url);
 
 // Parses a decimal port, 1 to 65535.

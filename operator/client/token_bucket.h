@@ -12,12 +12,12 @@ namespace espalier::ctl::client {
 // Thread-safe.
 class TokenBucket {
  public:
-  // The bucket starts full. qps 0: no limit.
-  TokenBucket(double qps, double burst, Clock& clock = Clock::Real());  // `clock` must outlive this
+  // The bucket starts full. qps 0: no limit. A burst below 1 counts as 1. `clock` must outlive this.
+  TokenBucket(double qps, double burst, Clock& clock = Clock::Real());
 
-  // Takes a token, if necessary one of the future, and returns how long the caller must wait until it is available.
+  // Takes a token, if necessary one that is added later, and returns how long the caller must wait for it.
   std::chrono::nanoseconds Take();
-  // Like Take, but takes no token and returns nullopt if the wait would be longer than `longest`.
+  // Like Take, but if the wait would be longer than `longest`, takes no token and returns nullopt.
   std::optional<std::chrono::nanoseconds> TakeWithin(std::chrono::nanoseconds longest);
 
  private:
@@ -25,7 +25,7 @@ class TokenBucket {
   const double burst_;
   Clock& clock_;
   Mutex mutex_;
-  double tokens_ ABSL_GUARDED_BY(mutex_);  // negative: taken from the future
+  double tokens_ ABSL_GUARDED_BY(mutex_);  // negative: tokens were taken before they were added
   SteadyTime refilled_at_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -19,7 +19,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // names as the server wrote them
   std::string body;
 
-  // Returns the value of a header, or "". The name is compared without case.
+  // Returns the value of a header, or "". The case of the name does not matter.
   std::string Header(std::string_view name) const;
 };
 
@@ -32,7 +32,7 @@ class LineStream {
   // the stream stays usable; Cancelled: Cancel was called; ResourceExhausted: a line is too long; Unavailable: the
   // connection broke.
   virtual Result<std::optional<std::string>> Next(Deadline deadline) = 0;
-  // Makes the current and all later calls of Next return within a second. Idempotent.
+  // Makes the current and all later calls of Next return Cancelled within a second. Idempotent.
   virtual void Cancel() = 0;
 };
 

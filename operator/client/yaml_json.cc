@@ -17,7 +17,7 @@ using job::YamlKind;
 using job::YamlNode;
 using kube::Json;
 
-// Converts a scalar to a number or boolean only if JSON would write it in the same way; all others become strings.
+// Converts a scalar to a number or boolean if JSON writes the value in the same way, else to a string.
 Json ScalarToJson(const YamlNode& node) {
   if (!node.plain) return node.text;
   if (const std::optional<bool> boolean = job::ReadBool(node.text)) return *boolean;
@@ -52,8 +52,8 @@ Json ToJson(const YamlNode& node) {
   return nullptr;
 }
 
-// Reports merge keys ("<<") as errors. kubectl supports them; this reader does not, and would ignore a part of the
-// document.
+// Reports merge keys ("<<") as errors. kubectl supports them, but this reader does not: without the error it would read
+// a different document.
 void RefuseMergeKeys(const YamlNode& node, std::vector<YamlError>* errors) {
   for (const YamlNode& item : node.items) RefuseMergeKeys(item, errors);
   for (const YamlEntry& entry : node.entries) {
@@ -76,8 +76,8 @@ Result<Json> ParseYamlOrJson(const std::string& text) {
   RefuseMergeKeys(root, &errors);
   if (errors.empty()) return ToJson(root);
   std::string message = errors.front().message;
-  constexpr std::string_view kSecondDocument =
-      "a second document";  // the reader's message continues with ": expected one job per file"
+  // The reader's message continues with ": expected one job per file", which is wrong here.
+  constexpr std::string_view kSecondDocument = "a second document";
   if (message.starts_with(kSecondDocument)) message = kSecondDocument;
   return InvalidArgument("line " + std::to_string(errors.front().at.line) + ": " + message);
 }

@@ -11,7 +11,7 @@ constexpr size_t kMaxYamlBytes = 4 << 20;
 
 // Parses one document; an empty one is null. Returns InvalidArgument if the text is neither YAML nor JSON, has explicit
 // tags, duplicate keys or merge keys ("<<"), is deeper than 40 levels, or has more than 50,000 values after expanding
-// aliases. Error messages have the line, but not the text.
+// aliases. Error messages contain the number of the line, but no text of the document.
 Result<kube::Json> ParseYamlOrJson(const std::string& text);
 
 }  // namespace espalier::ctl::client

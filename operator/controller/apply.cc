@@ -1,8 +1,8 @@
 // Each action is one or more requests with preconditions. The uid in an applied object makes the update of a deleted
 // child a conflict. The resourceVersion in the status write makes it fail if another process has written the status.
 // The uid in a deletion protects a new object of the same name. Before the first deletion of a plan, the DistTraining
-// is read from the API server, because a cache may be minutes behind. Refusals, which are errors that a retry alone
-// does not resolve, are stored in JobMemory for the next plan.
+// is read from the API server, because a cache may be minutes behind. Refusals (errors that a retry alone does not
+// resolve) are stored in JobMemory for the next plan.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -24,7 +24,7 @@ namespace {
 // document. The plan requeues the job a little later.
 constexpr std::chrono::seconds kRefusalLifetime{8};
 
-kube::ApplyOptions Forced() {
+kube::ApplyOptions MakeForcedApplyOptions() {
   kube::ApplyOptions options;
   options.field_manager = kFieldManager;
   return options;
@@ -34,7 +34,7 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
   return std::string(resource.kind) + " " + key.name;
 }
 
-// Returns the reason of a refusal, or "" for other errors. This file returns AlreadyExists itself if an object of
+// Returns the reason of a refusal, or "" for other errors. AlreadyExists comes from HandleExisting: an object of
 // another owner has the name.
 std::string RefusalReason(const Status& status) {
   if (kube::IsWebhookUnreachable(status)) return "WebhookOutOfReach";
@@ -52,16 +52,16 @@ bool HasTrained(const kube::Json& object) {
   return component != job->meta.labels.end() && component->second == api::ToString(api::Role::kTrainer);
 }
 
-// Returns the labels that `child` lacks, or has with another value, of those by which watches (managed-by) and caches
-// (job) find children.
-kube::Json MissingLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
+// Returns the labels that `child` lacks or has with another value. Checks the label managed-by, by which watches find
+// children, and the label job, by which caches find them.
+kube::Json FindMissingLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
   const resources::Labels wanted = resources::MakeSelector(training);
-  kube::Json lost = kube::Json::object();
+  kube::Json missing = kube::Json::object();
   for (const char* label : {resources::kManagedByLabel, resources::kJobLabel}) {
     const auto has = child.labels.find(label);
-    if (has == child.labels.end() || has->second != wanted.at(label)) lost[label] = wanted.at(label);
+    if (has == child.labels.end() || has->second != wanted.at(label)) missing[label] = wanted.at(label);
   }
-  return lost;
+  return missing;
 }
 
 }  // namespace
@@ -69,9 +69,9 @@ kube::Json MissingLabels(const kube::ObjectMeta& child, const api::DistTraining&
 struct Applier::Round {
   const api::DistTraining& training;
   const plan::Plan& plan;
-  std::string live_resource_version = {};              // of the training; empty: not read live yet
-  std::string doing = {};                              // "Job cora-partition-1"
-  std::optional<resources::Authority> authority = {};  // with its key, for this round only
+  std::string live_resource_version = {};              // of the training; empty: ConfirmTraining has not read it yet
+  std::string subject = {};                            // object of the current action: "Job cora-partition-1"
+  std::optional<resources::Authority> authority = {};  // with its private key, in memory only during this round
   Applied applied = {};
 
   const kube::ObjectKey& job() const { return training.meta.key; }
@@ -102,14 +102,14 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
   const std::string reason = RefusalReason(status);
   if (!status.ok() && reason.empty()) return status;
   std::optional<plan::Observed::Refusal> refusal;
-  if (!status.ok()) refusal = {round.doing, reason, status.message()};
+  if (!status.ok()) refusal = {round.subject, reason, status.message()};
   round.applied.is_refused = refusal.has_value();
   if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) {
     round.applied.requeue_now = true;
-    // The log is the only record for a job that is suspended or has ended: it has no condition for the refusal.
+    // No condition of a suspended or ended job shows the refusal, so it is logged.
     if (!status.ok()) {
-      telemetry::Log(telemetry::Level::kWarning, "refused, retried every 10 s",
-                     {{"job", kube::ToString(round.job())}, {"child", round.doing}, {"error", status}});
+      telemetry::Log(telemetry::Level::kWarning, "an action was refused and is retried every 10 s",
+                     {{"job", kube::ToString(round.job())}, {"child", round.subject}, {"error", status}});
     }
   }
   return round.applied;
@@ -117,18 +117,18 @@ Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Pl
 
 Status Applier::RunActions(Round& round) {
   Status refusal;
-  std::string refused;
+  std::string refused_subject;
   for (const plan::Action& action : round.plan.actions) {
-    Status done = std::visit([&](const auto& one) { return Do(round, one); }, action);
+    Status done = std::visit([&](const auto& one) { return Run(round, one); }, action);
     if (done.ok()) continue;
     // No other action depends on the deletion of a pod on a lost node.
     const auto* const deletion = std::get_if<plan::DeleteChild>(&action);
     if (deletion == nullptr || !deletion->force || RefusalReason(done).empty()) return done;
     if (!refusal.ok()) continue;
     refusal = std::move(done);
-    refused = round.doing;
+    refused_subject = round.subject;
   }
-  round.doing = std::move(refused);
+  round.subject = std::move(refused_subject);
   return refusal;
 }
 
@@ -142,18 +142,19 @@ Status Applier::WriteStatus(const Round& round) {
                                {"uid", meta.uid},
                                {"resourceVersion", meta.resource_version}}},
                              {"status", api::ToJson(round.plan.status)}};
-  ASSIGN_OR_RETURN(const kube::Json written, client_.ApplyStatus(kube::kDistTrainings, object, Forced()));
-  Note(round, kube::kDistTrainings, written);
+  ASSIGN_OR_RETURN(const kube::Json written,
+                   client_.ApplyStatus(kube::kDistTrainings, object, MakeForcedApplyOptions()));
+  RecordWrite(round, kube::kDistTrainings, written);
   metrics_.OnStatus(round.training.status, round.plan.status);
   return Status();
 }
 
-void Applier::Note(const Round& round, const kube::Resource& resource, const kube::Json& written) {
+void Applier::RecordWrite(const Round& round, const kube::Resource& resource, const kube::Json& written) {
   guard_.Wrote(round.job(), resource, kube::StringAt(written, {"metadata", "resourceVersion"}));
 }
 
 // A refusal that names the Pod template is reported with the path in the user's document.
-Status Applier::Do(Round& round, const plan::ApplyChild& action) {
+Status Applier::Run(Round& round, const plan::ApplyChild& action) {
   const Status done = CreateOrUpdate(round, action);
   const bool names_template =
       done.code() == StatusCode::kInvalidArgument && done.message().find("spec.template") != std::string::npos;
@@ -163,71 +164,73 @@ Status Applier::Do(Round& round, const plan::ApplyChild& action) {
 
 Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
   const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
-  round.doing = Describe(*action.resource, key);
+  round.subject = Describe(*action.resource, key);
   if (action.uid.empty()) return CreateChild(round, action, key);
   // If the object is gone, the uid makes this a Conflict instead of creating a new object.
-  ASSIGN_OR_RETURN(const kube::Json written, client_.Apply(*action.resource, action.object, Forced()));
-  Note(round, *action.resource, written);
+  ASSIGN_OR_RETURN(const kube::Json written, client_.Apply(*action.resource, action.object, MakeForcedApplyOptions()));
+  RecordWrite(round, *action.resource, written);
   return Status();
 }
 
 // Creates a child by POST, which fails if an object of that name exists. A server-side apply would silently take over
 // an object of the user, which no cache shows because it lacks the operator's label. A disadvantage of POST is that
-// later applies do not remove fields that it wrote. That matters only for StatefulSets and Workloads, the only kinds
-// whose templates change: these are created by a server-side apply, after a GET has shown that the name is free.
+// later applies do not remove fields that it wrote. This matters only for StatefulSets and Workloads, the only kinds
+// whose templates change: their children are created by a server-side apply, after a GET has shown that the name is
+// free.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
-  const bool looks_first = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
-  if (looks_first) {
-    const Result<kube::Json> there = client_.Get(*action.resource, key);
-    if (there.ok()) return TakeNote(round, *action.resource, *there);
-    if (there.status().code() != StatusCode::kNotFound) return there.status();
+  const bool uses_apply = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
+  if (uses_apply) {
+    const Result<kube::Json> existing = client_.Get(*action.resource, key);
+    if (existing.ok()) return HandleExisting(round, *action.resource, *existing);
+    if (existing.status().code() != StatusCode::kNotFound) return existing.status();
   }
-  const Result<kube::Json> written = looks_first ? client_.Apply(*action.resource, action.object, Forced())
-                                                 : client_.Create(*action.resource, action.object);
-  if (written.ok()) return NoteLabeled(round, *action.resource, *written);
+  const Result<kube::Json> written = uses_apply
+                                         ? client_.Apply(*action.resource, action.object, MakeForcedApplyOptions())
+                                         : client_.Create(*action.resource, action.object);
+  if (written.ok()) return RecordChild(round, *action.resource, *written);
   if (written.status().code() != StatusCode::kAlreadyExists) return written.status();
-  ASSIGN_OR_RETURN(const kube::Json there, client_.Get(*action.resource, key));
-  return TakeNote(round, *action.resource, there);
+  ASSIGN_OR_RETURN(const kube::Json existing, client_.Get(*action.resource, key));
+  return HandleExisting(round, *action.resource, existing);
 }
 
-// Handles an object that exists although no cache shows it. If it is this job's, either the response to its creation
-// was lost, and the stale guard then waits until the cache shows it, or it has lost its labels. If it has another
-// owner, it is not changed, and the next plan waits until the name is free.
-Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
-  if (plan::IsOurs(meta, round.training)) return NoteLabeled(round, resource, there);
-  memory_.RememberTaken(round.job(), round.training.meta.uid,
-                        {kube::FindResource(resource.api_version(), resource.kind), meta.key.name});
-  return AlreadyExists(round.doing + " exists and is not this job's");
+// Handles an object that exists although no cache shows it. If it is this job's, it is recorded like a new child: the
+// response to its creation was lost, or its labels were removed. If it has another owner, it is not changed, and the
+// next plan waits until the name is free.
+Status Applier::HandleExisting(Round& round, const kube::Resource& resource, const kube::Json& existing) {
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(existing));
+  if (plan::IsOurs(meta, round.training)) return RecordChild(round, resource, existing);
+  memory_.RememberTakenName(round.job(), round.training.meta.uid,
+                            {kube::FindResource(resource.api_version(), resource.kind), meta.key.name});
+  return AlreadyExists(round.subject + " exists and is not this job's");
 }
 
-// Records a write of the child, and restores its labels if it lacks some. Another writer may have removed them, for
-// example a policy engine that sets its own managed-by label on all objects. A watch then reports the child as deleted
-// and never reports it again. A merge patch with resourceVersion restores only the labels, because most other fields of
-// a Job are immutable.
-Status Applier::NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there) {
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
-  const kube::Json lost = MissingLabels(meta, round.training);
-  if (lost.empty()) {
-    Note(round, resource, there);
+// Records the child's version as written, so that the stale guard waits until the cache shows it. First restores labels
+// that the child lacks. Another writer may have removed them, for example a policy engine that sets its own managed-by
+// label on all objects; a watch then reports the child as deleted and never reports it again. A merge patch with
+// resourceVersion changes only the labels, because most other fields of a Job are immutable.
+Status Applier::RecordChild(Round& round, const kube::Resource& resource, const kube::Json& child) {
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(child));
+  const kube::Json missing = FindMissingLabels(meta, round.training);
+  if (missing.empty()) {
+    RecordWrite(round, resource, child);
     return Status();
   }
-  const kube::Json patch = {{"metadata", {{"resourceVersion", meta.resource_version}, {"labels", lost}}}};
+  const kube::Json patch = {{"metadata", {{"resourceVersion", meta.resource_version}, {"labels", missing}}}};
   ASSIGN_OR_RETURN(const kube::Json labeled, client_.MergePatch(resource, meta.key, patch));
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta_now, kube::ParseObjectMeta(labeled));
-  const kube::Json still_lost = MissingLabels(meta_now, round.training);
-  if (!still_lost.empty()) {
+  const kube::Json still_missing = FindMissingLabels(meta_now, round.training);
+  if (!still_missing.empty()) {
     return Status(StatusCode::kPermissionDenied,
-                  "its label " + still_lost.begin().key() + " is removed by another client of the cluster");
+                  "its label " + still_missing.begin().key() + " is removed by another client of the cluster");
   }
-  Note(round, resource, labeled);
+  RecordWrite(round, resource, labeled);
   return Status();
 }
 
-// Stores the facts about the written Secrets in the memory, so that no Secret is read again. Removes the facts if the
-// write failed.
-Status Applier::Do(Round& round, const plan::MakeAuthority&) {
-  round.doing = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
+// MakeAuthority and MakeLeaf store the facts about the Secret in the memory, so that it need not be read again, and
+// remove the facts if the write failed.
+Status Applier::Run(Round& round, const plan::MakeAuthority&) {
+  round.subject = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
   memory_.ForgetCertificates(round.job());
   Result<kube::Json> made = MakeAuthority(client_, round.ContextWith(cluster_domain_));
   RETURN_IF_ERROR(made.status().While("making the certificate authority"));
@@ -238,8 +241,8 @@ Status Applier::Do(Round& round, const plan::MakeAuthority&) {
   return Status();
 }
 
-Status Applier::Do(Round& round, const plan::MakeLeaf& action) {
-  round.doing = Describe(kube::kSecrets, {"", resources::TlsSecretName(round.job().name, action.role)});
+Status Applier::Run(Round& round, const plan::MakeLeaf& action) {
+  round.subject = Describe(kube::kSecrets, {"", resources::TlsSecretName(round.job().name, action.role)});
   const Status made = IssueLeaf(round, action.role);
   if (!made.ok()) memory_.ForgetCertificates(round.job());
   return made.While(std::string("making the certificate of the role ") + api::ToString(action.role));
@@ -272,16 +275,16 @@ Status Applier::ConfirmTraining(Round& round) {
   return Status();
 }
 
-Status Applier::Do(Round& round, const plan::DeleteChild& action) {
-  round.doing = Describe(*action.resource, action.key);
+Status Applier::Run(Round& round, const plan::DeleteChild& action) {
+  round.subject = Describe(*action.resource, action.key);
   RETURN_IF_ERROR(ConfirmTraining(round));
   const Result<kube::Json> live = client_.Get(*action.resource, action.key);
   if (live.status().code() == StatusCode::kNotFound) return Status();
   if (!live.ok()) return live.status();
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*live));
-  if (meta.uid != action.uid) return Aborted(round.doing + " was replaced by another one");
+  if (meta.uid != action.uid) return Aborted(round.subject + " was replaced by another one");
   if (HasTrained(*live) && !api::IsTerminal(round.plan.status)) {
-    return Aborted(round.doing + " has succeeded in the meantime");
+    return Aborted(round.subject + " has succeeded in the meantime");
   }
   kube::DeleteOptions options;
   options.uid = action.uid;
@@ -291,8 +294,8 @@ Status Applier::Do(Round& round, const plan::DeleteChild& action) {
   return client_.Delete(*action.resource, action.key, options);
 }
 
-Status Applier::Do(Round& round, const plan::DeleteSelf&) {
-  round.doing = Describe(kube::kDistTrainings, round.job());
+Status Applier::Run(Round& round, const plan::DeleteSelf&) {
+  round.subject = Describe(kube::kDistTrainings, round.job());
   RETURN_IF_ERROR(ConfirmTraining(round));
   kube::DeleteOptions options;
   options.uid = round.training.meta.uid;
@@ -300,23 +303,23 @@ Status Applier::Do(Round& round, const plan::DeleteSelf&) {
   return client_.Delete(kube::kDistTrainings, round.training.meta.key, options);
 }
 
-Status Applier::Do(Round& round, const plan::WriteProgress& action) {
+Status Applier::Run(Round& round, const plan::WriteProgress& action) {
   const kube::ObjectMeta& meta = round.training.meta;
   const Result<kube::Json> written = WriteProgress(client_, meta, action.progress, /*based_on=*/"");
   if (written.ok()) {
-    Note(round, kube::kDistTrainings, *written);
+    RecordWrite(round, kube::kDistTrainings, *written);
     return Status();
   }
-  // Errors that may be temporary are returned, so that the write is retried. A permanent refusal is not, because it
-  // must not prevent the deletion of the pods.
-  const bool is_for_a_while = RefusalReason(written.status()).empty() || kube::IsWebhookUnreachable(written.status());
-  if (is_for_a_while) return written.status().While("writing the final progress");
-  telemetry::Log(telemetry::Level::kWarning, "final progress refused",
+  // Errors that may be temporary are returned, so that the write is retried. A permanent refusal is only logged,
+  // because it must not prevent the deletion of the pods.
+  const bool may_be_temporary = RefusalReason(written.status()).empty() || kube::IsWebhookUnreachable(written.status());
+  if (may_be_temporary) return written.status().While("writing the final progress");
+  telemetry::Log(telemetry::Level::kWarning, "the API server refused the final progress",
                  {{"job", kube::ToString(meta.key)}, {"error", written.status()}});
   return Status();
 }
 
-Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
+Status Applier::Run(Round& round, const plan::DryRunTemplates& action) {
   const kube::ObjectMeta& meta = round.training.meta;
   ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager, pod_policy_));
   std::optional<std::chrono::seconds> lifetime;
@@ -327,12 +330,12 @@ Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
 }
 
 // The patch contains the resourceVersion that it was made for, because Kueue writes the same lists.
-Status Applier::Do(Round& round, const plan::PatchWorkloadStatus& action) {
-  round.doing = Describe(kube::kWorkloads, action.key);
+Status Applier::Run(Round& round, const plan::PatchWorkloadStatus& action) {
+  round.subject = Describe(kube::kWorkloads, action.key);
   const Result<kube::Json> written = client_.MergePatchStatus(kube::kWorkloads, action.key, action.patch);
-  if (written.status().code() == StatusCode::kNotFound) return Status();  // the watch reports it
+  if (written.status().code() == StatusCode::kNotFound) return Status();  // the watch reports the deletion
   if (!written.ok()) return written.status();
-  Note(round, kube::kWorkloads, *written);
+  RecordWrite(round, kube::kWorkloads, *written);
   return Status();
 }
 

@@ -3,9 +3,10 @@
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object of another owner
 // is never changed; an update never recreates an object that is gone; the DistTraining is read from the API server
-// before a deletion. The stale guard records each write. Caches find children by their labels. If another writer has
-// removed the labels of a child, the caches do not show it and the plan creates it again; Apply then restores the
-// labels of the existing object instead.
+// before a deletion. The stale guard records each write.
+//
+// Caches find children by their labels. If another writer has removed the labels of a child, the caches do not show the
+// child, and the plan creates it again. Apply then restores the labels of the existing object instead.
 #pragma once
 
 #include <string>
@@ -23,9 +24,10 @@ using plan::kFieldManager;
 
 struct Applied {
   bool wrote_status = false;
-  // The next plan needs a result of this one: that of a dry run, a new refusal, or a name that is taken.
+  // The next plan needs a result of this call (of a dry run, a new refusal, a taken name), so the caller must requeue
+  // the job at once.
   bool requeue_now = false;
-  // The API server refused an action. No watch reports when the action may succeed, so the caller must requeue the job.
+  // The API server refused an action. No watch reports when a retry may succeed, so the caller must requeue the job.
   bool is_refused = false;
 };
 
@@ -36,29 +38,29 @@ class Applier {
           ControllerMetrics& metrics, std::string cluster_domain, PodPolicy pod_policy = {});
 
   // Returns Aborted if the plan is out of date, because the DistTraining or a child has changed since it was read: the
-  // caller must read again. Refusals (403, 422, an unreachable webhook) and names that are taken are not errors: the
-  // JobMemory stores them for the next plan. Other errors are those of the API server.
+  // caller must read both again and make a new plan. Refusals (403, 422, an unreachable webhook) and taken names are
+  // not errors: JobMemory stores them for the next plan. Other errors are those of ApiClient.
   Result<Applied> Apply(const api::DistTraining& training, const plan::Plan& plan);
 
  private:
-  struct Round;  // one plan and the results so far
+  struct Round;  // one call of Apply: the plan and the results so far
   Status WriteStatus(const Round& round);
   Status RunActions(Round& round);
-  Status Do(Round& round, const plan::ApplyChild& action);
-  Status Do(Round& round, const plan::MakeAuthority& action);
-  Status Do(Round& round, const plan::MakeLeaf& action);
-  Status Do(Round& round, const plan::DeleteChild& action);
-  Status Do(Round& round, const plan::DeleteSelf& action);
-  Status Do(Round& round, const plan::WriteProgress& action);
-  Status Do(Round& round, const plan::DryRunTemplates& action);
-  Status Do(Round& round, const plan::PatchWorkloadStatus& action);
+  Status Run(Round& round, const plan::ApplyChild& action);
+  Status Run(Round& round, const plan::MakeAuthority& action);
+  Status Run(Round& round, const plan::MakeLeaf& action);
+  Status Run(Round& round, const plan::DeleteChild& action);
+  Status Run(Round& round, const plan::DeleteSelf& action);
+  Status Run(Round& round, const plan::WriteProgress& action);
+  Status Run(Round& round, const plan::DryRunTemplates& action);
+  Status Run(Round& round, const plan::PatchWorkloadStatus& action);
   Status IssueLeaf(Round& round, api::Role role);
   Status CreateOrUpdate(Round& round, const plan::ApplyChild& action);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
-  Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);
-  Status NoteLabeled(Round& round, const kube::Resource& resource, const kube::Json& there);
+  Status HandleExisting(Round& round, const kube::Resource& resource, const kube::Json& existing);
+  Status RecordChild(Round& round, const kube::Resource& resource, const kube::Json& child);
   Status ConfirmTraining(Round& round);
-  void Note(const Round& round, const kube::Resource& resource, const kube::Json& written);
+  void RecordWrite(const Round& round, const kube::Resource& resource, const kube::Json& written);
 
   client::ApiClient& client_;
   runtime::StaleGuard& guard_;

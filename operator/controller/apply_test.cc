@@ -32,14 +32,14 @@ class ApplyTest : public ::testing::Test {
   Result<Applied> Apply() { return applier.Apply(training, plan); }
   // Returns the action that applies a ConfigMap.
   plan::ApplyChild ConfigMap(const std::string& uid = "") {
-    kube::Json object = {
-        {"apiVersion", "v1"},
-        {"kind", "ConfigMap"},
-        {"metadata",
-         {{"name", "cora-config"},
-          {"namespace", "ml"},
-          {"ownerReferences", kube::Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)})}}},
-        {"data", {{"job.json", "{}"}}}};
+    kube::Json object = {{"apiVersion", "v1"},
+                         {"kind", "ConfigMap"},
+                         {"metadata",
+                          {{"name", "cora-config"},
+                           {"namespace", "ml"},
+                           {"ownerReferences",
+                            kube::Json::array({kube::MakeControllerReference(kube::kDistTrainings, training.meta)})}}},
+                         {"data", {{"job.json", "{}"}}}};
     object["metadata"]["labels"] = resources::MakeSelector(training);
     if (!uid.empty()) object["metadata"]["uid"] = uid;
     return {&kube::kConfigMaps, object, uid};

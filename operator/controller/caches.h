@@ -15,22 +15,24 @@
 
 namespace espalier::ctl::controller {
 
-// A DistTraining as text. A parsed one takes ten times the memory, and most of thousands of jobs are idle.
+// A DistTraining as JSON text, with the few fields that are needed without parsing it. A parsed one takes ten times the
+// memory, and of thousands of jobs most are idle.
 struct TrainingRecord {
   kube::ObjectMeta meta;
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
   bool has_program = false;  // spec.trainers.program is set: its trainers report no progress
-  bool is_ours = true;       // not managed by another controller (runPolicy.managedBy)
+  bool is_ours = true;       // false: another controller manages the job (runPolicy.managedBy)
   size_t fingerprint = 0;    // hash of `object` without status.progress and resourceVersion
   std::string object;        // the whole resource as JSON, without managedFields and kubectl's last-applied annotation
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
+// Returns InvalidArgument if the metadata is invalid.
 Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object);
 
-// Kinds of children whose metadata alone is kept.
-inline constexpr std::array kOtherKinds{&kube::kServices, &kube::kConfigMaps, &kube::kServiceAccounts,
-                                        &kube::kPodDisruptionBudgets, &kube::kNetworkPolicies};
+// Kinds of children of which the caches keep only the metadata.
+inline constexpr std::array kMetadataOnlyKinds{&kube::kServices, &kube::kConfigMaps, &kube::kServiceAccounts,
+                                               &kube::kPodDisruptionBudgets, &kube::kNetworkPolicies};
 
 // Returns the key of the DistTraining that the object's job label names, or nullopt if it has no such label.
 std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta);
@@ -39,7 +41,7 @@ std::optional<kube::ObjectKey> FindJob(const kube::ObjectMeta& meta);
 // not read it.
 void DropBulkyAnnotations(kube::ObjectMeta* meta);
 
-// One store per kind. Children are indexed by FindJob. Thread-safe, as the stores are.
+// One store per kind. Children are indexed by the key that FindJob returns. Thread-safe.
 struct Caches {
   Caches();
 
@@ -49,7 +51,8 @@ struct Caches {
   runtime::Store<kube::Pod> pods;
   runtime::Store<kube::QueuedWorkload> workloads;  // of Kueue; empty if the operator does not use it
   runtime::Store<kube::PodGroup> pod_groups;       // empty if the operator does not use them
-  std::array<std::unique_ptr<runtime::Store<plan::Child>>, kOtherKinds.size()> others;  // in the order of kOtherKinds
+  std::array<std::unique_ptr<runtime::Store<plan::Child>>, kMetadataOnlyKinds.size()>
+      others;  // in the order of kMetadataOnlyKinds
 };
 
 }  // namespace espalier::ctl::controller

@@ -1,5 +1,5 @@
 // A change in a cache adds its job to the queue; a worker takes the job and runs one reconcile. The stale guard delays
-// a reconcile until the caches show the operator's own last writes, so a child that was just created does not look
+// a reconcile until the caches show the operator's own last writes: otherwise a child that was just created would look
 // missing. A failed reconcile is retried with exponential backoff; a plan may requeue its job for a later time.
 #include "operator/controller/controller.h"
 
@@ -16,8 +16,8 @@ namespace espalier::ctl::controller {
 namespace {
 
 // No watch reports a change of quotas or permissions, so a refused action is retried at this interval.
-constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
-// The longest delay before a failed reconcile is retried, also after an outage of the API server.
+constexpr std::chrono::nanoseconds kRefusalRetryInterval = std::chrono::seconds(10);
+// The longest delay before a failed reconcile is retried, even during an outage of the API server.
 constexpr std::chrono::seconds kMaxReconcileBackoff{30};
 
 ControllerOptions WithDefaults(ControllerOptions options) {
@@ -48,7 +48,7 @@ class Controller::Impl {
         guard_(std::chrono::seconds(30), clock),
         applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain, options_.pod_policy),
         queue_({.max_delay = kMaxReconcileBackoff}, registry, clock),
-        informers_(client, MakeInformersOptions(options_), caches_, Handlers(), registry, clock),
+        informers_(client, MakeInformersOptions(options_), caches_, MakeHandlers(), registry, clock),
         workers_(
             queue_, [this](const kube::ObjectKey& key) { return Reconcile(key); }, options_.num_workers, registry),
         progress_(client, caches_, metrics_, {}, options_.wall_clock, options_.fetch_status) {}
@@ -84,7 +84,7 @@ class Controller::Impl {
       outcome.stale = true;
       return outcome;
     }
-    Result<runtime::ReconcileOutcome> outcome = Round(record);
+    Result<runtime::ReconcileOutcome> outcome = ReconcileRecord(record);
     if (outcome.ok()) return *std::move(outcome);
     return {.status = std::move(outcome).status()};
   }
@@ -93,12 +93,12 @@ class Controller::Impl {
   void PollProgressOnce() { progress_.PollOnce(); }
 
  private:
-  ChangeHandlers Handlers() {
+  ChangeHandlers MakeHandlers() {
     return {[this](const kube::ObjectKey& job) { queue_.Add(job); },
             [this](const TrainingRecord* before, const TrainingRecord* after) { metrics_.OnTraining(before, after); }};
   }
 
-  Result<runtime::ReconcileOutcome> Round(const std::shared_ptr<const TrainingRecord>& record);
+  Result<runtime::ReconcileOutcome> ReconcileRecord(const std::shared_ptr<const TrainingRecord>& record);
 
   client::ApiClient& client_;
   const ControllerOptions options_;
@@ -114,11 +114,12 @@ class Controller::Impl {
   ProgressPoller progress_;
 };
 
-Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<const TrainingRecord>& record) {
+Result<runtime::ReconcileOutcome> Controller::Impl::ReconcileRecord(
+    const std::shared_ptr<const TrainingRecord>& record) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const api::DistTraining> read, trainings_.Read(record));
   const api::DistTraining& training = *read;
   const kube::WallTime now = options_.wall_clock();
-  plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
+  plan::Observed seen = ObserveCaches(training, caches_, memory_);
   seen.queue.is_enabled = options_.kueue;
   if (options_.kueue) seen.queue.list_error = informers_.ListError(kube::kWorkloads);
   seen.gangs.is_enabled = options_.gang_scheduling;
@@ -139,10 +140,11 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
   if (applied.is_refused) {
-    // An immediate requeue is for the actions after the refused one, which were not run: it would retry in a tight
-    // loop.
-    const auto wanted = plan.requeue_after.value_or(kTryAgain);
-    outcome.requeue_after = wanted > std::chrono::nanoseconds(0) ? std::min(kTryAgain, wanted) : kTryAgain;
+    // A plan that wants an immediate requeue means the time after its last action, which did not run. An immediate
+    // requeue would now retry the refused action in a tight loop.
+    const auto wanted = plan.requeue_after.value_or(kRefusalRetryInterval);
+    outcome.requeue_after =
+        wanted > std::chrono::nanoseconds(0) ? std::min(kRefusalRetryInterval, wanted) : kRefusalRetryInterval;
   }
   if (applied.requeue_now) outcome.requeue_after = std::chrono::nanoseconds(0);
   return outcome;

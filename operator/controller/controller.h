@@ -1,9 +1,8 @@
 // The reconciler of DistTrainings: observes, plans and applies, over caches, a work queue and an API client.
 //
-// One reconcile of a job: read the caches and send GET requests for what they lack (observe.h), make a plan
-// (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from the
-// beginning. Responses of the API server about objects that no cache contains are kept for later reconciles, to save
-// requests (job_memory.h).
+// One reconcile of a job: read the caches, send GET requests for objects that no cache contains (observe.h), make a
+// plan (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from
+// the beginning. Responses to the GET requests are kept for later reconciles, to save requests (job_memory.h).
 #pragma once
 
 #include <functional>
@@ -24,11 +23,12 @@ struct ControllerOptions {
   plan::Defaults defaults;
   PodPolicy pod_policy;
   int num_workers = 4;
+  // Each watch lasts a random time between these two; `seed` is the seed of the random numbers.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   bool kueue = false;            // manage the Workloads of jobs that have a queue of Kueue
-  bool gang_scheduling = false;  // make PodGroups, where the API server serves them
-  bool poll_progress = true;
+  bool gang_scheduling = false;  // make PodGroups if the API server serves them
+  bool poll_progress = true;     // poll trainers and write status.progress (progress.h)
   uint64_t seed = 0;
   std::function<kube::WallTime()> wall_clock;  // unset: the system's
   ProgressPoller::Fetch fetch_status;          // unset: FetchStatus
@@ -45,11 +45,13 @@ class Controller {
   // Blocks until all caches are filled. If some are not filled by `deadline`, returns DeadlineExceeded, which names
   // their kinds.
   Status WaitForCaches(Deadline deadline);
-  void StartWorkers();  // called once this process leads
+  // Starts the reconciles and the progress polls. Must be called only when this process is the leader.
+  void StartWorkers();
   // Starts no new reconciles and waits for those in progress. Returns false if one of them has not ended by the
   // deadline. The caller may then stop the client, so that Stop does not wait for responses.
   bool Drain(Deadline deadline);
-  bool Stop(Deadline deadline);  // drains, then stops the caches and the progress poller
+  // Drains, then stops the progress poller and the caches. Returns the result of Drain.
+  bool Stop(Deadline deadline);
   // Runs one reconcile, as a worker does. For tests.
   runtime::ReconcileOutcome Reconcile(const kube::ObjectKey& key);
   // Returns the caches. For tests that wait for a change, and for /status.

@@ -1,7 +1,7 @@
 // First the pod policy is applied to the finished templates and to every role's part of the document, then each child
 // is sent as a server-side apply with dryRun. The API server's errors name fields of the child (spec.template.spec...),
-// not of the document. PathInDocument maps such a path back: to a field of the role if the value comes from there, else
-// to the role's template.
+// not of the document. ToDocumentPath converts such a path: to a field of the role if that field sets the value, else
+// to a field of the role's template.
 #include "operator/controller/dry_run.h"
 
 #include <algorithm>
@@ -21,23 +21,23 @@ constexpr std::string_view kTemplate = "spec.template";
 // The API server's error for an admission webhook with side effects (sideEffects: Some or Unknown).
 constexpr const char* kNoDryRun = "does not support dry run";
 
-bool IsOfPath(char c) {
+bool IsPathCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-[]=/").find(c) != std::string_view::npos;
 }
 
 // Returns the end of the path that begins at `from`. Keys of list-maps are quoted and may contain any character, as in
 // containers[name="a:b"].
-size_t EndOfPath(const std::string& text, size_t from) {
+size_t FindPathEnd(const std::string& text, size_t from) {
   bool in_brackets = false;
   for (size_t i = from; i < text.size(); ++i) {
     if (text[i] == '[') in_brackets = true;
     if (text[i] == ']') in_brackets = false;
-    if (!in_brackets && !IsOfPath(text[i])) return i;
+    if (!in_brackets && !IsPathCharacter(text[i])) return i;
   }
   return text.size();
 }
 
-std::optional<api::Role> RoleOfChild(const kube::Json& child) {
+std::optional<api::Role> FindRole(const kube::Json& child) {
   const std::string component = kube::StringAt(child, {"metadata", "labels", resources::kComponentLabel});
   for (const api::Role role : api::kRoles) {
     if (component == api::ToString(role)) return role;
@@ -46,11 +46,11 @@ std::optional<api::Role> RoleOfChild(const kube::Json& child) {
 }
 
 // Returns all violations of the policy, one line each, so that the user sees all of them at once. The document's part
-// of every role is checked, even if the role has no pods now: status.images stores its image, and that image would
-// later be taken for one of the operator's, which are allowed.
-Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::DryRunTemplates& action,
-                                        const api::DistTraining& training, const PodPolicy& policy) {
-  const LabelsOfSecret labels_of_secret =
+// of every role is checked, even if the role has no pods now: its image is stored in status.images, and would later be
+// allowed like an image that the operator adds itself.
+Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::DryRunTemplates& action,
+                                         const api::DistTraining& training, const PodPolicy& policy) {
+  const ReadSecretLabels read_labels =
       [&](const std::string& name) -> Result<std::optional<std::map<std::string, std::string>>> {
     const Result<kube::Json> secret = client.Get(kube::kSecrets, {training.meta.key.name_space, name});
     if (secret.status().code() == StatusCode::kNotFound) return std::optional<std::map<std::string, std::string>>();
@@ -58,17 +58,17 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(*secret));
     return std::optional(std::move(meta.labels));
   };
-  std::vector<std::string> lines;  // without duplicates: several roles may have the same violation
+  std::vector<std::string> lines;  // without duplicates, because several roles may have the same violation
   const auto check = [&](api::Role role, const kube::Json& json) -> Status {
     ASSIGN_OR_RETURN(const std::vector<std::string> violations,
-                     PodPolicyViolations(policy, training.raw_spec, role, json, labels_of_secret));
+                     FindPodPolicyViolations(policy, training.raw_spec, role, json, read_labels));
     for (const std::string& violation : violations) {
       if (std::find(lines.begin(), lines.end(), violation) == lines.end()) lines.push_back(violation);
     }
     return {};
   };
   for (const plan::ApplyChild& child : action.children) {
-    const std::optional<api::Role> role = RoleOfChild(child.object);
+    const std::optional<api::Role> role = FindRole(child.object);
     const kube::Json* const spec = kube::Find(child.object, {"spec", "template", "spec"});
     if (!role || spec == nullptr) continue;
     RETURN_IF_ERROR(check(*role, *spec));
@@ -78,7 +78,7 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
     if (part != nullptr) RETURN_IF_ERROR(check(role, *part));
   }
   if (training.spec) {
-    const std::vector<std::string> of_script = ScriptPolicyViolations(policy, *training.spec);
+    const std::vector<std::string> of_script = FindScriptPolicyViolations(policy, *training.spec);
     lines.insert(lines.end(), of_script.begin(), of_script.end());
   }
   std::string all;
@@ -86,9 +86,9 @@ Result<std::string> ForbiddenReferences(client::ApiClient& client, const plan::D
   return all;
 }
 
-// Returns the name of the list item that `selector` selects, or "" if there is none. "2" is an index, "name=\"x\"" a
-// key in the notation of server-side apply.
-std::string NameOfItem(const kube::Json& list, const std::string& selector) {
+// Returns the name of the list item that `selector` selects, or "" if there is none. The selector is the text between
+// brackets in a path: an index ("2"), or a name in the notation of server-side apply ("name=\"x\"").
+std::string FindItemName(const kube::Json& list, const std::string& selector) {
   constexpr std::string_view kByName = "name=\"";
   if (selector.starts_with(kByName)) return selector.substr(kByName.size(), selector.size() - kByName.size() - 1);
   const bool is_number =
@@ -104,49 +104,52 @@ const kube::Json* FindItemByName(const kube::Json& list, const std::string& name
   return nullptr;
 }
 
-// A path such as ".containers[0].image", split into the name of the list item and the rest.
-struct ListItem {
-  std::string name;
-  std::string rest;
+// A path to or below a list item, such as ".containers[0].image".
+struct ItemPath {
+  std::string name;  // of the item: "trainer"
+  std::string rest;  // the path below the item: ".image"
 };
-std::optional<ListItem> ItemIn(const std::string& path, const std::string& list_name, const kube::Json& list) {
+// Splits `path` after its first item, which must be an item of `list`, the list named `list_name` ("containers").
+// Returns nullopt if the path does not begin with such an item.
+std::optional<ItemPath> SplitItemPath(const std::string& path, const std::string& list_name, const kube::Json& list) {
   const std::string begin = "." + list_name + "[";
   const size_t end = path.find(']');
   if (!path.starts_with(begin) || end == std::string::npos) return std::nullopt;
-  const std::string name = NameOfItem(list, path.substr(begin.size(), end - begin.size()));
+  const std::string name = FindItemName(list, path.substr(begin.size(), end - begin.size()));
   if (name.empty()) return std::nullopt;
-  return ListItem{name, path.substr(end + 1)};
+  return ItemPath{name, path.substr(end + 1)};
 }
 
-std::string Named(const std::string& list, const ListItem& item) {
+std::string FormatItemPath(const std::string& list, const ItemPath& item) {
   return "." + list + "[name=\"" + item.name + "\"]" + item.rest;
 }
 
 // Returns whether `field` is the first field of `path`, a path below a pod or container (".resources.limits").
-bool IsOfField(const std::string& path, const std::string& field) {
+bool BeginsWithField(const std::string& path, const std::string& field) {
   return path.starts_with("." + field) &&
          (path.size() == field.size() + 1 || path[field.size() + 1] == '.' || path[field.size() + 1] == '[');
 }
 
 // Returns the path below spec.<role> of the field that sets the value at `path` of the role's container. Returns
 // nullopt if no field of the role sets it, or if the role's template sets it too.
-std::optional<std::string> FieldOfContainer(const kube::Json& container, const api::RoleSpec& role,
-                                            const std::string& path) {
+std::optional<std::string> FindContainerField(const kube::Json& container, const api::RoleSpec& role,
+                                              const std::string& path) {
   const kube::Json* const of_template =
       FindItemByName(kube::ListAt(role.pod_template, {"spec", "containers"}), kube::StringAt(container, {"name"}));
   const auto is_in_template = [&](const char* field) { return of_template != nullptr && of_template->contains(field); };
-  if (IsOfField(path, "resources") && !role.resources.empty() && !is_in_template("resources")) return path;
-  if (IsOfField(path, "image") && !role.image.empty()) return path;
-  const auto variable = ItemIn(path, "env", kube::ListAt(container, {"env"}));
+  if (BeginsWithField(path, "resources") && !role.resources.empty() && !is_in_template("resources")) return path;
+  if (BeginsWithField(path, "image") && !role.image.empty()) return path;
+  const auto variable = SplitItemPath(path, "env", kube::ListAt(container, {"env"}));
   if (variable && FindItemByName(role.env, variable->name) != nullptr && !is_in_template("env")) {
-    return Named("env", *variable);
+    return FormatItemPath("env", *variable);
   }
   return std::nullopt;
 }
 
-std::optional<std::string> FieldOfPod(const api::RoleSpec& role, const std::string& path) {
+// Like FindContainerField, for a path of the pod spec.
+std::optional<std::string> FindPodField(const api::RoleSpec& role, const std::string& path) {
   const auto is_from = [&](const char* field, bool is_set) {
-    return is_set && IsOfField(path, field) && kube::Find(role.pod_template, {"spec", field}) == nullptr;
+    return is_set && BeginsWithField(path, field) && kube::Find(role.pod_template, {"spec", field}) == nullptr;
   };
   const bool is_of_role = is_from("nodeSelector", !role.node_selector.empty()) ||
                           is_from("tolerations", !role.tolerations.empty()) ||
@@ -154,66 +157,67 @@ std::optional<std::string> FieldOfPod(const api::RoleSpec& role, const std::stri
   return is_of_role ? std::optional(path) : std::nullopt;
 }
 
-// Returns the path in the document of `path`, a path below the Pod template such as ".spec.containers[0].resources".
-std::string PathInDocument(const kube::Json& child, const api::DistTraining& training, api::Role role,
+// Converts `path`, a path below the pod template such as ".spec.containers[0].resources", to a path in the document.
+std::string ToDocumentPath(const kube::Json& child, const api::DistTraining& training, api::Role role,
                            const std::string& path) {
   constexpr std::string_view kSpec = ".spec";
   const std::string field = std::string("spec.") + api::FieldName(role);
   if (!path.starts_with(kSpec)) return field + ".template" + path;
   const std::string of_pod = path.substr(kSpec.size());
   const kube::Json& containers = kube::ListAt(child, {"spec", "template", "spec", "containers"});
-  if (const auto container = ItemIn(of_pod, "containers", containers)) {
+  if (const auto container = SplitItemPath(of_pod, "containers", containers)) {
     const kube::Json* const found = FindItemByName(containers, container->name);
     if (training.spec && found != nullptr && container->name == api::ToString(role)) {
-      if (const auto below = FieldOfContainer(*found, training.spec->role(role), container->rest))
+      if (const auto below = FindContainerField(*found, training.spec->role(role), container->rest))
         return field + *below;
     }
-    return field + ".template.spec" + Named("containers", *container);
+    return field + ".template.spec" + FormatItemPath("containers", *container);
   }
   if (training.spec) {
-    if (const auto below = FieldOfPod(training.spec->role(role), of_pod)) return field + *below;
+    if (const auto below = FindPodField(training.spec->role(role), of_pod)) return field + *below;
   }
   return field + ".template" + path;
 }
 
-// Sends the dry run of one child at a time.
-class Attempt {
+// Sends dry runs.
+class DryRunner {
  public:
-  Attempt(client::ApiClient& client, const api::DistTraining& training, const std::string& field_manager)
+  DryRunner(client::ApiClient& client, const api::DistTraining& training, const std::string& field_manager)
       : client_(client), training_(training) {
     options_.field_manager = field_manager;
     options_.dry_run = true;
   }
 
   // Returns the refusal of the child, if any; Refusal::kName if an object of another owner has its name.
-  Result<plan::Observed::DryRun> Of(const plan::ApplyChild& child) {
-    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, Ask(child));
+  Result<plan::Observed::DryRun> Run(const plan::ApplyChild& child) {
+    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, Send(child));
     if (answer.refusal != Refusal::kTemplate) return answer;
     // If an object of another owner has the name, the refusal may be about changing that object, not about this
     // template.
     const kube::ObjectKey key{training_.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
     const Result<kube::Json> there = client_.Get(*child.resource, key);
-    // If there was an object of another owner, it has just been deleted.
-    if (there.status().code() == StatusCode::kNotFound) return Ask(child);
-    if (!there.ok()) return there.status().While("trying the templates");
+    // If there was an object of another owner, it has just been deleted, so the child is sent again.
+    if (there.status().code() == StatusCode::kNotFound) return Send(child);
+    if (!there.ok()) return there.status().While("dry run of the templates");
     ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));
     if (plan::IsOurs(meta, training_)) return answer;
-    return Answer(Refusal::kName, std::string(child.resource->kind) + " " + key.name + " exists and is not this job's");
+    return MakeAnswer(Refusal::kName,
+                      std::string(child.resource->kind) + " " + key.name + " exists and is not this job's");
   }
 
  private:
-  plan::Observed::DryRun Answer(Refusal refusal, std::string error) const {
+  plan::Observed::DryRun MakeAnswer(Refusal refusal, std::string error) const {
     return {.generation = training_.meta.generation, .refusal = refusal, .error = std::move(error)};
   }
 
-  Result<plan::Observed::DryRun> Ask(const plan::ApplyChild& child) {
+  Result<plan::Observed::DryRun> Send(const plan::ApplyChild& child) {
     const Status status = client_.Apply(*child.resource, child.object, options_).status();
-    if (status.ok()) return Answer(Refusal::kNone, "");
-    if (status.code() == StatusCode::kPermissionDenied) return Answer(Refusal::kForbidden, status.message());
-    if (kube::IsWebhookUnreachable(status)) return Answer(Refusal::kWebhook, status.message());
-    if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
-    if (status.message().find(kNoDryRun) != std::string::npos) return Answer(Refusal::kNone, status.message());
-    return Answer(Refusal::kTemplate, TranslateToDocument(child.object, training_, status.message()));
+    if (status.ok()) return MakeAnswer(Refusal::kNone, "");
+    if (status.code() == StatusCode::kPermissionDenied) return MakeAnswer(Refusal::kForbidden, status.message());
+    if (kube::IsWebhookUnreachable(status)) return MakeAnswer(Refusal::kWebhook, status.message());
+    if (status.code() != StatusCode::kInvalidArgument) return status.While("dry run of the templates");
+    if (status.message().find(kNoDryRun) != std::string::npos) return MakeAnswer(Refusal::kNone, status.message());
+    return MakeAnswer(Refusal::kTemplate, TranslateToDocument(child.object, training_, status.message()));
   }
 
   client::ApiClient& client_;
@@ -225,14 +229,14 @@ class Attempt {
 
 std::string TranslateToDocument(const kube::Json& child, const api::DistTraining& training,
                                 const std::string& message) {
-  const std::optional<api::Role> role = RoleOfChild(child);
+  const std::optional<api::Role> role = FindRole(child);
   if (!role) return message;
   const size_t at = message.find(kTemplate);
   if (at == std::string::npos) return std::string("spec.") + api::FieldName(*role) + ".template: " + message;
-  const size_t end = EndOfPath(message, at);
+  const size_t end = FindPathEnd(message, at);
   const std::string path =
-      PathInDocument(child, training, *role, message.substr(at + kTemplate.size(), end - at - kTemplate.size()));
-  // strict decoding error: unknown field "spec.template.spec.foo"
+      ToDocumentPath(child, training, *role, message.substr(at + kTemplate.size(), end - at - kTemplate.size()));
+  // The message was: strict decoding error: unknown field "spec.template.spec.foo"
   if (end < message.size() && message[end] == '"') return path + ": unknown field";
   const size_t reason = message.find_first_not_of(": ", end);
   return path + ": " + (reason == std::string::npos ? message : message.substr(reason));
@@ -241,15 +245,15 @@ std::string TranslateToDocument(const kube::Json& child, const api::DistTraining
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy) {
-  ASSIGN_OR_RETURN(std::string forbidden, ForbiddenReferences(client, action, training, policy));
+  ASSIGN_OR_RETURN(std::string forbidden, FindPolicyViolations(client, action, training, policy));
   if (!forbidden.empty()) {
     return plan::Observed::DryRun{
         .generation = training.meta.generation, .refusal = Refusal::kPodRules, .error = std::move(forbidden)};
   }
-  Attempt attempt(client, training, field_manager);
+  DryRunner runner(client, training, field_manager);
   plan::Observed::DryRun all{.generation = training.meta.generation};
   for (const plan::ApplyChild& child : action.children) {
-    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, attempt.Of(child));
+    ASSIGN_OR_RETURN(plan::Observed::DryRun answer, runner.Run(child));
     if (answer.refusal != Refusal::kNone) return answer;
     if (!answer.error.empty()) all.error = std::move(answer.error);
   }

@@ -1,5 +1,5 @@
-// Checks by dry run whether the API server accepts the objects that a job's templates make: a server-side apply with
-// dryRun and fieldValidation=Strict, so that an unknown field is reported before anything is created.
+// Checks whether the API server accepts the objects that are made from a job's templates. Sends each as a server-side
+// apply with dryRun and fieldValidation=Strict, so that an unknown field is reported before anything is created.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@
 
 namespace espalier::ctl::controller {
 
-// Returns the first refusal of the templates of `training`. `policy` is checked first, then the API server is asked. A
-// refusal caused by the document names the document's field. If an admission webhook does not support dry runs, `error`
-// says so and there is no refusal. Returns an error if the API server cannot be reached.
+// Returns the first refusal of `action`, the objects made from the templates of `training`. Checks `policy` first, then
+// sends the dry runs. A refusal caused by the document names the document's field. If an admission webhook does not
+// support dry runs, there is no refusal, and `error` contains the API server's message. Returns the errors of ApiClient
+// that are not refusals.
 Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
                                       const api::DistTraining& training, const std::string& field_manager,
                                       const PodPolicy& policy = {});
 
-// Translates `message`, the API server's error about `child`. If the message names a path in the Pod template, the
+// Translates `message`, the API server's error about `child`. If the message names a path in the pod template, the
 // result begins with the corresponding path in the document. This path is a field of the role if a field of the role
 // sets the value and the role's template does not; otherwise it is a field of the role's template. Examples, for the
 // trainers' Job:
@@ -25,7 +26,8 @@ Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::Dry
 //   -> "spec.trainers.template.spec.foo: field not declared in schema"
 // "...: spec.template.spec.containers[0].resources.requests: Invalid value: ..."
 //   -> "spec.trainers.resources.requests: Invalid value: ..."
-// The result names containers by name, because their index in the Pod template differs from that in the document.
+// In the result, containers are given by name, because the index of a container differs between the pod template and
+// the document.
 std::string TranslateToDocument(const kube::Json& child, const api::DistTraining& training, const std::string& message);
 
 }  // namespace espalier::ctl::controller

@@ -1,6 +1,6 @@
 // One informer per kind fills one store. A change of a child wakes the job that its label names. A change of a
-// DistTraining always updates the metrics, but wakes the job only if more than status.progress or the resourceVersion
-// changed (TrainingRecord::fingerprint): the operator's own progress writes would otherwise trigger a reconcile each.
+// DistTraining always updates the metrics, but wakes the job only if more than status.progress and the resourceVersion
+// changed (TrainingRecord::fingerprint): otherwise each of the operator's own progress writes would cause a reconcile.
 #include "operator/controller/informers.h"
 
 #include <utility>
@@ -13,10 +13,11 @@ namespace {
 
 using Wake = std::function<void(const kube::ObjectKey&)>;
 
-// Stores each child as `parse` reads it and wakes the job of its label, or both jobs if the label changed.
+// Returns a sink that stores each child as `parse` reads it, and wakes the job that its label names, or both jobs if
+// the label changed.
 template <class T>
-std::unique_ptr<runtime::ObjectSink> SinkOfChildren(runtime::Store<T>& store,
-                                                    std::function<Result<T>(const kube::Json&)> parse, Wake wake) {
+std::unique_ptr<runtime::ObjectSink> MakeChildSink(runtime::Store<T>& store,
+                                                   std::function<Result<T>(const kube::Json&)> parse, Wake wake) {
   return std::make_unique<runtime::StoreSink<T>>(
       store,
       [parse = std::move(parse)](const kube::Json& object) -> Result<T> {
@@ -41,7 +42,7 @@ Result<plan::Child> ParseChild(const kube::Resource* resource, const kube::Json&
   return child;
 }
 
-std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const ChangeHandlers& handlers) {
+std::unique_ptr<runtime::ObjectSink> MakeTrainingSink(Caches& caches, const ChangeHandlers& handlers) {
   return std::make_unique<runtime::StoreSink<TrainingRecord>>(
       caches.trainings, ParseTrainingRecord,
       [handlers](const std::shared_ptr<const TrainingRecord>& before,
@@ -49,9 +50,9 @@ std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const Chang
         if (before && after && before->meta.resource_version == after->meta.resource_version) return;
         handlers.training_changed(before.get(), after.get());
         if (before && after && before->fingerprint == after->fingerprint) return;  // only progress changed
-        const auto& known = after ? after : before;
-        ESPALIER_CHECK(known != nullptr);
-        handlers.wake(known->meta.key);
+        const auto& record = after ? after : before;
+        ESPALIER_CHECK(record != nullptr);
+        handlers.wake(record->meta.key);
       });
 }
 
@@ -64,22 +65,22 @@ Informers::Informers(client::ApiClient& client, const InformersOptions& options,
     kind.resource = resource;
     kind.sink = std::move(sink);
   };
-  add(&kube::kDistTrainings, SinkOfTrainings(caches, handlers));
-  add(&kube::kJobs, SinkOfChildren<kube::Job>(caches.jobs, kube::ParseJob, handlers.wake));
+  add(&kube::kDistTrainings, MakeTrainingSink(caches, handlers));
+  add(&kube::kJobs, MakeChildSink<kube::Job>(caches.jobs, kube::ParseJob, handlers.wake));
   add(&kube::kStatefulSets,
-      SinkOfChildren<kube::StatefulSet>(caches.stateful_sets, kube::ParseStatefulSet, handlers.wake));
-  add(&kube::kPods, SinkOfChildren<kube::Pod>(caches.pods, kube::ParsePod, handlers.wake));
-  for (size_t i = 0; i < kOtherKinds.size(); ++i) {
-    const kube::Resource* const resource = kOtherKinds[i];
+      MakeChildSink<kube::StatefulSet>(caches.stateful_sets, kube::ParseStatefulSet, handlers.wake));
+  add(&kube::kPods, MakeChildSink<kube::Pod>(caches.pods, kube::ParsePod, handlers.wake));
+  for (size_t i = 0; i < kMetadataOnlyKinds.size(); ++i) {
+    const kube::Resource* const resource = kMetadataOnlyKinds[i];
     auto parse = [resource](const kube::Json& object) { return ParseChild(resource, object); };
-    add(resource, SinkOfChildren<plan::Child>(*caches.others[i], parse, handlers.wake));
+    add(resource, MakeChildSink<plan::Child>(*caches.others[i], parse, handlers.wake));
   }
   if (options.kueue) {
     add(&kube::kWorkloads,
-        SinkOfChildren<kube::QueuedWorkload>(caches.workloads, kube::ParseQueuedWorkload, handlers.wake));
+        MakeChildSink<kube::QueuedWorkload>(caches.workloads, kube::ParseQueuedWorkload, handlers.wake));
   }
   if (options.pod_groups) {
-    add(&kube::kPodGroups, SinkOfChildren<kube::PodGroup>(caches.pod_groups, kube::ParsePodGroup, handlers.wake));
+    add(&kube::kPodGroups, MakeChildSink<kube::PodGroup>(caches.pod_groups, kube::ParsePodGroup, handlers.wake));
   }
   for (size_t i = 0; i < kinds_.size(); ++i) {
     runtime::InformerOptions informer;
@@ -88,7 +89,7 @@ Informers::Informers(client::ApiClient& client, const InformersOptions& options,
     if (kinds_[i].resource != &kube::kDistTrainings) informer.label_selector = resources::kManagedBySelector;
     informer.min_watch = options.min_watch;
     informer.max_watch = options.max_watch;
-    informer.seed = options.seed * 16 + i;  // different seeds, so that watches do not end together
+    informer.seed = options.seed * 16 + i;  // different seeds, so that the watches do not end at the same time
     kinds_[i].informer = std::make_unique<runtime::Informer>(client, informer, *kinds_[i].sink, metrics, clock);
   }
 }

@@ -1,4 +1,4 @@
-// The informers that fill the caches and wake the job that a change concerns.
+// The informers that fill the caches, and wake a job when its objects change.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,15 @@ struct InformersOptions {
   std::string name_space;   // "": all
   bool kueue = false;       // watch Workloads of Kueue too
   bool pod_groups = false;  // watch PodGroups too
+  // Each watch lasts a random time between these two; `seed` is the seed of the random numbers.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   uint64_t seed = 0;
 };
 
 struct ChangeHandlers {
-  // Called when a DistTraining or a child of it was added, changed or removed. Must not block.
+  // Called when a DistTraining or one of its children was added, changed or removed, except if only status.progress was
+  // changed. Must not block.
   std::function<void(const kube::ObjectKey& job)> wake;
   // Called for each change of a DistTraining. `before` or `after` may be null, but not both.
   std::function<void(const TrainingRecord* before, const TrainingRecord* after)> training_changed;
@@ -36,13 +38,14 @@ class Informers {
 
   void Start();
   void Stop();
-  // Blocks until all kinds are listed. Returns DeadlineExceeded, naming the missing kinds and their errors, at the
-  // deadline. Kinds that a cluster may lack (Kueue's Workloads, PodGroups) need not be listed: an error suffices.
+  // Blocks until all kinds are listed. At the deadline, returns DeadlineExceeded, which names the missing kinds and
+  // their errors. For kinds that a cluster may lack (Kueue's Workloads, PodGroups), waits only until the first list
+  // succeeds or fails.
   Status WaitForSync(Deadline deadline);
-  // Returns why a kind that is watched has not been listed yet, or "" if it has been listed.
+  // Returns why a watched kind has not been listed yet, or "" if it has been listed or is not watched.
   std::string ListError(const kube::Resource& resource) const;
-  // Returns whether the API server does not serve a watched kind: the last list or watch of it returned NotFound. The
-  // informer tries again after at most 30 s.
+  // Returns whether the last list or watch of a watched kind returned NotFound: the API server does not serve the kind.
+  // The informer tries again after at most 30 s.
   bool IsMissing(const kube::Resource& resource) const;
   // Returns the newest resourceVersion seen of that kind; "" for a kind that is not watched.
   std::string SeenVersion(const kube::Resource& resource) const;

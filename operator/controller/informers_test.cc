@@ -9,7 +9,7 @@
 namespace espalier::ctl::controller {
 namespace {
 
-constexpr size_t kNumKinds = 4 + kOtherKinds.size();
+constexpr size_t kNumKinds = 4 + kMetadataOnlyKinds.size();
 
 // An API server that does not respond. A request that is canceled ends only when all others have been canceled, too.
 class TogetherTransport final : public client::HttpTransport {

@@ -1,6 +1,7 @@
-// Each function first tries to create the Secret. If the name is taken, it reads the existing object, and replaces it
-// if it is this job's and cannot be used or is due for renewal. The replacement has uid and resourceVersion as
-// preconditions, so that two operators, or an operator and a user, cannot overwrite each other unnoticed.
+// MakeAuthority and MakeLeaf first try to create the Secret. If the name is taken, they read the existing object. If it
+// is this job's Secret, MakeLeaf replaces it, and MakeAuthority replaces it if it cannot be used. The replacement has
+// uid and resourceVersion as preconditions, so that two operators, or an operator and a user, cannot overwrite each
+// other unnoticed.
 #include "operator/controller/job_certificates.h"
 
 #include <optional>
@@ -23,8 +24,7 @@ Result<kube::ObjectMeta> ParseOwnedMeta(const kube::Json& secret, const resource
   return AlreadyExists("the Secret " + meta.key.name + " exists and is not this job's");
 }
 
-// Replaces the Secret with the precondition that its resourceVersion is unchanged, so that a concurrent change is not
-// overwritten.
+// Replaces the Secret `old` by `secret`. Returns Aborted if `old` has changed since it was read.
 Status ReplaceSecret(client::ApiClient& client, const kube::ObjectMeta& old, kube::Json secret) {
   secret["metadata"]["uid"] = old.uid;
   secret["metadata"]["resourceVersion"] = old.resource_version;
@@ -54,7 +54,7 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
   ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
   if (!there) return secret;
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, ParseOwnedMeta(*there, context));
-  // A usable authority is never replaced: leaves of two authorities do not trust each other.
+  // A usable authority is never replaced: pods with certificates of two authorities do not trust each other.
   if (resources::ParseCertificateFacts(*there)) return *std::move(there);
   RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
   return secret;

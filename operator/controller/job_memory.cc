@@ -1,6 +1,6 @@
 // One entry per job. An entry belongs to a uid: a job that was deleted and created again under the same name starts
-// empty. Each answer has its own expiry time and is checked when it is read; expired events are removed when new ones
-// are stored.
+// with an empty entry. Each response in it has its own expiry time, which is checked when the response is read; expired
+// events are removed when new ones are stored.
 #include "operator/controller/job_memory.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@ namespace espalier::ctl::controller {
 namespace {
 
 // Returns the text without words that contain a digit: ids, counts, times.
-std::string WithoutNumbers(std::string_view text) {
-  const auto is_of_a_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+std::string RemoveNumbers(std::string_view text) {
+  const auto is_word_character = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
   std::string rest, word;
   const auto end_word = [&] {
     if (std::none_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; })) rest += word;
     word.clear();
   };
   for (const char c : text) {
-    if (is_of_a_word(c)) {
+    if (is_word_character(c)) {
       word += c;
       continue;
     }
@@ -82,7 +82,7 @@ void JobMemory::RememberEvents(const kube::ObjectKey& job, const std::string& ui
   MutexLock lock(&mutex_);
   const kube::WallTime now = wall_clock_();
   Entry& entry = FindOrAddEntry(job, uid);
-  // Removes expired entries, because pods come and go.
+  // Removes expired entries, so that entries of deleted pods do not accumulate.
   std::erase_if(entry.events, [now](const auto& events) { return now >= events.second.until; });
   entry.events[about] = {std::move(messages), now + lifetime};
 }
@@ -126,9 +126,9 @@ std::optional<plan::Observed::DryRun> JobMemory::FindDryRun(const kube::ObjectKe
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
   if (entry == nullptr || !entry->dry_run) return std::nullopt;
-  plan::Observed::DryRun answer = *entry->dry_run;
-  answer.is_due = entry->dry_run_until && wall_clock_() >= *entry->dry_run_until;
-  return answer;
+  plan::Observed::DryRun dry_run = *entry->dry_run;
+  dry_run.is_due = entry->dry_run_until && wall_clock_() >= *entry->dry_run_until;
+  return dry_run;
 }
 
 bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
@@ -137,12 +137,11 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   Entry* entry = Find(job, uid);
   if (entry == nullptr && !refusal) return false;
   if (entry == nullptr) entry = &FindOrAddEntry(job, uid);
-  const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
-    return one ? one->child + '\n' + one->reason + '\n' + WithoutNumbers(one->message) : std::string();
+  const auto to_comparable = [](const std::optional<plan::Observed::Refusal>& one) {
+    return one ? one->child + '\n' + one->reason + '\n' + RemoveNumbers(one->message) : std::string();
   };
-  // A difference in numbers alone, such as the request id of an admission webhook, does not count as a change: the
-  // first message is kept.
-  if (subject(entry->refusal) == subject(refusal)) return false;
+  // If only numbers differ, such as the request id of an admission webhook, the first message is kept.
+  if (to_comparable(entry->refusal) == to_comparable(refusal)) return false;
   entry->refusal = std::move(refusal);
   return true;
 }
@@ -153,12 +152,12 @@ std::optional<plan::Observed::Refusal> JobMemory::FindRefusal(const kube::Object
   return entry == nullptr ? std::nullopt : entry->refusal;
 }
 
-void JobMemory::RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name) {
+void JobMemory::RememberTakenName(const kube::ObjectKey& job, const std::string& uid, const TakenName& name) {
   MutexLock lock(&mutex_);
   FindOrAddEntry(job, uid).taken.insert(name);
 }
 
-void JobMemory::ForgetTaken(const kube::ObjectKey& job, const TakenName& name) {
+void JobMemory::ForgetTakenName(const kube::ObjectKey& job, const TakenName& name) {
   MutexLock lock(&mutex_);
   if (const auto found = entries_.find(job); found != entries_.end()) found->second.taken.erase(name);
 }

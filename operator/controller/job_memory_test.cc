@@ -37,7 +37,7 @@ TEST_F(JobMemoryTest, RefusalsThatDifferInNumbersAreEqual) {
 
 TEST_F(JobMemoryTest, RecreatedJobStartsEmpty) {
   memory.RememberDryRun(job, "a", {.generation = 1});
-  memory.RememberTaken(job, "a", {&kube::kServices, "cora"});
+  memory.RememberTakenName(job, "a", {&kube::kServices, "cora"});
   EXPECT_FALSE(memory.FindDryRun(job, "b").has_value());
   EXPECT_TRUE(memory.FindTakenNames(job, "b").empty());
   memory.RememberDryRun(job, "b", {.generation = 1});

@@ -1,20 +1,20 @@
-// Gauges follow the cache: a job's series are added, changed and removed with its TrainingRecord. Counters follow
-// status writes. All of them except status_writes count differences between the status before and after a write, so
-// that a change counts once.
+// Gauges follow the cache: a job's series are added, changed and removed with its TrainingRecord. The counters of
+// restarts, failures and finished jobs follow status writes: they count differences between the status before and after
+// a write, so that a change counts once.
 #include "operator/controller/metrics.h"
 
 namespace espalier::ctl::controller {
 namespace {
 
-// An empty or unknown phase belongs to a job that has not been reconciled yet.
-std::string PhaseLabel(const std::map<std::string, telemetry::Gauge>& known, const TrainingRecord& record) {
-  return known.count(record.phase) > 0 ? record.phase : api::ToString(api::Phase::kPending);
+// Returns the record's phase if `gauges` has it, else Pending: a job has no phase before its first reconcile.
+std::string ToPhaseLabel(const std::map<std::string, telemetry::Gauge>& gauges, const TrainingRecord& record) {
+  return gauges.count(record.phase) > 0 ? record.phase : api::ToString(api::Phase::kPending);
 }
 
 }  // namespace
 
 ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
-    : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Writes of statuses.")),
+    : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Writes of DistTraining statuses.")),
       progress_polls(
           registry.AddCounter("espalier_operator_progress_polls_total", "Requests to trainers for their progress.")),
       progress_failures(registry.AddCounter("espalier_operator_progress_failures_total",
@@ -23,7 +23,7 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
       restarts_(registry.AddCounter("espalier_operator_restarts_total",
                                     "Trainer groups started after the first one of their job.")),
       counted_failures_(registry.AddCounter("espalier_operator_counted_failures_total",
-                                            "Failures of jobs that count towards backoffLimit.")),
+                                            "Failures that count towards the backoffLimit of a job.")),
       succeeded_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that have ended.",
                                      {{"result", "Succeeded"}})),
       failed_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that have ended.",
@@ -41,8 +41,8 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   if (before != nullptr && !before->is_ours) before = nullptr;
   if (after != nullptr && !after->is_ours) after = nullptr;
   if (before == nullptr && after == nullptr) return;
-  if (before != nullptr) jobs_[PhaseLabel(jobs_, *before)].Add(-1);
-  if (after != nullptr) jobs_[PhaseLabel(jobs_, *after)].Add(1);
+  if (before != nullptr) jobs_[ToPhaseLabel(jobs_, *before)].Add(-1);
+  if (after != nullptr) jobs_[ToPhaseLabel(jobs_, *after)].Add(1);
   const bool is_same_phase = before != nullptr && after != nullptr && before->phase == after->phase;
   if (is_same_phase && before->incarnation == after->incarnation) return;
 
@@ -60,8 +60,8 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   }
   job.incarnation->Set(static_cast<double>(after->incarnation));
   if (is_same_phase) return;
-  labels["phase"] = PhaseLabel(jobs_, *after);
-  job.info.reset();  // first: an unknown phase and Pending share one series
+  labels["phase"] = ToPhaseLabel(jobs_, *after);
+  job.info.reset();  // before the new gauge is added: an empty phase and Pending have the same series
   job.info =
       registry_.AddTemporaryGauge("espalier_operator_job_info", "1 for each DistTraining and its phase.", labels);
   job.info->Set(1);

@@ -1,4 +1,5 @@
-// The operator's metrics about jobs. (Client and runtime count requests, the queue and reconciles.)
+// The operator's metrics about jobs. (operator/client and operator/runtime have the metrics of requests, of the queue
+// and of reconciles.)
 #pragma once
 
 #include <map>
@@ -19,7 +20,7 @@ class ControllerMetrics {
   // Updates the series of the job and the number of jobs by phase after a change in the cache. `before` is null for a
   // new job, `after` for a deleted one. Jobs of other controllers are ignored.
   void OnTraining(const TrainingRecord* before, const TrainingRecord* after);
-  // Counts the differences between `before` and `after`, a status that has just been written.
+  // Counts the differences between a job's stored status `before` and the status `after`, which was just written.
   void OnStatus(const api::Status& before, const api::Status& after);
 
   telemetry::Counter status_writes;
@@ -27,8 +28,8 @@ class ControllerMetrics {
   telemetry::Counter progress_failures;
 
  private:
-  // The series of one job, removed with it. Their labels are job_namespace and job_name, because Prometheus sets
-  // namespace and job to those of the scrape target, the operator.
+  // The series of one job; they are removed when the job is deleted. Their labels are job_namespace and job_name,
+  // because Prometheus sets the labels namespace and job to those of the scrape target, the operator.
   struct JobSeries {
     std::shared_ptr<telemetry::Gauge> info;         // 1, with the phase as a label
     std::shared_ptr<telemetry::Gauge> incarnation;  // of its trainer group

@@ -1,6 +1,7 @@
-// Children come from the caches. Secrets, events and objects without the job's label are in no cache, and a cache may
-// be stale. Such objects are read by GET or LIST, and only if the plan needs them. JobMemory stores the results that
-// may be used again. NotFound is a result, not an error; every other error of the API server ends the reconcile.
+// Children come from the caches. GET and LIST requests read Secrets, events and objects without the job's label, which
+// are in no cache, and children for which a cache may be stale; they are sent only if the plan needs the objects.
+// JobMemory stores the results that later reconciles may use. NotFound is a result, not an error; every other error
+// ends the reconcile.
 #include "operator/controller/observe.h"
 
 #include <algorithm>
@@ -14,24 +15,24 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// The number of events read per object. It is enough to find a cause even if a controller repeats other events.
+// The number of events per object whose messages are used, newest first.
 constexpr int kMaxEvents = 20;
 
 // Returns the object, or nullopt if it does not exist.
-Result<std::optional<kube::Json>> GetIfThere(client::ApiClient& client, const kube::Resource& resource,
-                                             const kube::ObjectKey& key) {
+Result<std::optional<kube::Json>> GetIfExists(client::ApiClient& client, const kube::Resource& resource,
+                                              const kube::ObjectKey& key) {
   Result<kube::Json> object = client.Get(resource, key);
   if (object.ok()) return std::optional(*std::move(object));
   if (object.status().code() == StatusCode::kNotFound) return std::optional<kube::Json>();
   return std::move(object).status();
 }
 
-// Returns nullopt if the Secret does not exist, belongs to another owner, or holds no usable certificate.
+// Returns nullopt if the Secret does not exist, belongs to another owner, or contains no usable certificate.
 Result<std::optional<resources::CertificateFacts>> ReadFacts(client::ApiClient& client,
                                                              const api::DistTraining& training,
                                                              const std::string& name) {
   ASSIGN_OR_RETURN(const std::optional<kube::Json> secret,
-                   GetIfThere(client, kube::kSecrets, {training.meta.key.name_space, name}));
+                   GetIfExists(client, kube::kSecrets, {training.meta.key.name_space, name}));
   if (!secret) return std::optional<resources::CertificateFacts>();
   const Result<kube::ObjectMeta> meta = kube::ParseObjectMeta(*secret);
   if (!meta.ok() || !plan::IsOurs(*meta, training)) return std::optional<resources::CertificateFacts>();
@@ -42,7 +43,7 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   const std::string& job = training.meta.key.name;
   Certificates certificates;
   ASSIGN_OR_RETURN(certificates.authority, ReadFacts(client, training, resources::AuthoritySecretName(job)));
-  if (!certificates.authority) return certificates;  // no leaf of another authority is usable
+  if (!certificates.authority) return certificates;  // without the authority that signed them, leaves cannot be used
   for (const api::Role role : plan::RolesWithCertificates(training)) {
     ASSIGN_OR_RETURN(const auto facts, ReadFacts(client, training, resources::TlsSecretName(job, role)));
     if (facts) certificates.leaves.emplace(role, *facts);
@@ -50,36 +51,36 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   return certificates;
 }
 
-// Selects which events of an object count.
+// Which events of an object are read.
 struct EventKind {
-  const char* selector;
-  bool (*is_meant)(const kube::Event& event);
-  std::chrono::minutes longest_ago;  // older ones do not count: while a problem lasts, its events repeat
+  const char* field_selector;
+  bool (*matches)(const kube::Event& event);
+  std::chrono::minutes max_age;  // older events are ignored: while a problem lasts, its events repeat
 };
 
 bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }
 
 // Returns whether an event of the kubelet or the attach-detach controller reports a failure to mount a volume.
-bool IsOfAVolume(const kube::Event& event) {
+bool IsMountFailure(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }
 
-// Controllers retry after at most 17 minutes, kubelets after at most 2.
+// The maximum ages are longer than the retry intervals: at most 17 minutes for controllers, 2 minutes for kubelets.
 constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate, std::chrono::minutes(60)};
-constexpr EventKind kMountFailures{"type=Warning", IsOfAVolume, std::chrono::minutes(5)};
+constexpr EventKind kMountFailures{"type=Warning", IsMountFailure, std::chrono::minutes(5)};
 
-// Returns the messages of the events about the object with this uid, newest first.
-Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const std::string& name_space,
-                                              const std::string& uid, const EventKind& kind, kube::WallTime now) {
+// Lists the events about the object with this uid, and returns their messages, newest first.
+Result<std::vector<std::string>> ListEventMessages(client::ApiClient& client, const std::string& name_space,
+                                                   const std::string& uid, const EventKind& kind, kube::WallTime now) {
   kube::ListOptions options;
   options.name_space = name_space;
-  options.field_selector = "involvedObject.uid=" + uid + "," + kind.selector;
+  options.field_selector = "involvedObject.uid=" + uid + "," + kind.field_selector;
   ASSIGN_OR_RETURN(const client::ObjectList list, client.List(kube::kCoreEvents, options));
   std::vector<kube::Event> events;
   for (const kube::Json& object : list.items) {
     Result<kube::Event> event = kube::ParseEvent(object);
-    if (!event.ok() || event->involved_uid != uid || !kind.is_meant(*event)) continue;
-    if (now - event->last_seen <= kind.longest_ago) events.push_back(*std::move(event));
+    if (!event.ok() || event->involved_uid != uid || !kind.matches(*event)) continue;
+    if (now - event->last_seen <= kind.max_age) events.push_back(*std::move(event));
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const kube::Event& a, const kube::Event& b) { return a.last_seen > b.last_seen; });
@@ -89,8 +90,8 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
   return messages;
 }
 
-// Returns the pods of a Job, by the label that the Job controller sets.
-Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPods(client::ApiClient& client, const kube::ObjectKey& job) {
+// Lists the pods of a Job by the label that the Job controller sets. Leaves out pods that cannot be parsed.
+Result<std::vector<std::shared_ptr<const kube::Pod>>> ListPods(client::ApiClient& client, const kube::ObjectKey& job) {
   kube::ListOptions options;
   options.name_space = job.name_space;
   options.label_selector = "batch.kubernetes.io/job-name=" + job.name;
@@ -103,20 +104,21 @@ Result<std::vector<std::shared_ptr<const kube::Pod>>> ReadPods(client::ApiClient
   return pods;
 }
 
+// Like ListEventMessages, but returns the messages in `memory` if it has them.
 Result<std::vector<std::string>> ReadEventMessages(client::ApiClient& client, JobMemory& memory,
                                                    const api::DistTraining& training, const std::string& uid,
                                                    const EventKind& kind, kube::WallTime now) {
   const kube::ObjectMeta& job = training.meta;
   if (auto remembered = memory.FindEvents(job.key, job.uid, uid)) return *std::move(remembered);
-  ASSIGN_OR_RETURN(std::vector<std::string> messages, ReadMessages(client, job.key.name_space, uid, kind, now));
+  ASSIGN_OR_RETURN(std::vector<std::string> messages, ListEventMessages(client, job.key.name_space, uid, kind, now));
   memory.RememberEvents(job.key, job.uid, uid, messages, kEventsLifetime);
   return messages;
 }
 
-// Returns why an object of Kueue cannot be used, or "" for errors that may be temporary.
+// Returns the message of an error that a retry does not resolve, or "" for other errors.
 std::string PermanentErrorText(const Status& status) {
-  const bool lasts = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
-  return lasts ? status.message() : std::string();
+  const bool is_permanent = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+  return is_permanent ? status.message() : std::string();
 }
 
 Result<plan::Observed::Queue::Flavor> ReadFlavor(client::ApiClient& client, JobMemory& memory,
@@ -148,9 +150,9 @@ Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Ob
   return Status();
 }
 
-// Returns what is missing, or nullopt if the Secret has all keys.
-std::optional<plan::Observed::MissingSecret> FindMissing(const SecretReference& wanted,
-                                                         const std::optional<kube::Json>& secret) {
+// Returns the keys that `secret` lacks (without keys if the Secret itself is missing), or nullopt if it has all keys.
+std::optional<plan::Observed::MissingSecret> FindMissingKeys(const SecretReference& wanted,
+                                                             const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};
   plan::Observed::MissingSecret missing{.name = wanted.name};
   for (const std::string& key : wanted.keys) {
@@ -162,7 +164,7 @@ std::optional<plan::Observed::MissingSecret> FindMissing(const SecretReference& 
 
 }  // namespace
 
-plan::Observed ObservedFromCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory) {
+plan::Observed ObserveCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory) {
   const kube::ObjectKey& job = training.meta.key;
   plan::Observed seen;
   seen.jobs = caches.jobs.ByIndex(job);
@@ -178,7 +180,7 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
   return seen;
 }
 
-std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec) {
+std::vector<SecretReference> FindReferencedSecrets(const api::Spec& spec) {
   std::vector<SecretReference> references;
   if (const std::string& name = spec.job.s3.credentials_secret; !name.empty()) {
     references.push_back({name, {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}});
@@ -198,12 +200,12 @@ Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClie
                               plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
   for (const JobMemory::TakenName& name : memory.FindTakenNames(job, training.meta.uid)) {
-    ASSIGN_OR_RETURN(const auto there, GetIfThere(client, *name.first, {job.name_space, name.second}));
-    const Result<kube::ObjectMeta> meta = there ? kube::ParseObjectMeta(*there) : NotFound("");
+    ASSIGN_OR_RETURN(const auto existing, GetIfExists(client, *name.first, {job.name_space, name.second}));
+    const Result<kube::ObjectMeta> meta = existing ? kube::ParseObjectMeta(*existing) : NotFound("");
     if (meta.ok() && !plan::IsOurs(*meta, training)) {
       seen->conflicting_objects.push_back({name.first, *meta});
     } else {
-      memory.ForgetTaken(job, name);
+      memory.ForgetTakenName(job, name);
     }
   }
   return Status();
@@ -223,9 +225,9 @@ Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& tra
     seen->leaves = certificates->leaves;
   }
   if (lookups.referenced_secrets && training.spec) {
-    for (const SecretReference& wanted : ReferencedSecrets(*training.spec)) {
-      ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, wanted.name}));
-      if (auto missing = FindMissing(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
+    for (const SecretReference& wanted : FindReferencedSecrets(*training.spec)) {
+      ASSIGN_OR_RETURN(const auto secret, GetIfExists(client, kube::kSecrets, {job.name_space, wanted.name}));
+      if (auto missing = FindMissingKeys(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
     }
   }
   for (const std::string& name : lookups.flavors) {
@@ -235,11 +237,11 @@ Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& tra
     RETURN_IF_ERROR(ReadPriority(client, lookups.priority_class, &seen->queue));
   }
   for (const std::string& name : lookups.vanished_jobs) {
-    ASSIGN_OR_RETURN(const auto vanished, GetIfThere(client, kube::kJobs, {job.name_space, name}));
+    ASSIGN_OR_RETURN(const auto vanished, GetIfExists(client, kube::kJobs, {job.name_space, name}));
     if (!vanished) seen->confirmed_gone.push_back(name);
   }
   for (const std::string& name : lookups.unseen_pods_of) {
-    ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ReadPods(client, {job.name_space, name}));
+    ASSIGN_OR_RETURN(std::vector<std::shared_ptr<const kube::Pod>> pods, ListPods(client, {job.name_space, name}));
     std::move(pods.begin(), pods.end(), std::back_inserter(seen->pods));
   }
   for (const std::string& name : lookups.suspended_jobs) {

@@ -1,4 +1,4 @@
-// Collects what is known about one job as values: from the caches, and by GET requests what no cache holds.
+// Collects the objects of one job as plain values: from the caches, and by requests for objects that no cache contains.
 #pragma once
 
 #include "operator/client/api_client.h"
@@ -8,17 +8,17 @@
 
 namespace espalier::ctl::controller {
 
-// Returns what the caches and the memory of this process hold about the job. Sends no requests.
-plan::Observed ObservedFromCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory);
+// Returns the job's objects from the caches, and the dry run and refusal from `memory`. Sends no requests.
+plan::Observed ObserveCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory);
 
-// Reads again the objects that hold a name of this job's children. Adds those that still exist and are not this job's
-// to `seen->conflicting_objects`, and removes the others from `memory`. NotFound is a result; other errors of the API
-// server are returned.
+// Reads the objects of other owners that had names of this job's children (JobMemory::TakenName). Adds each object that
+// still exists and is not this job's to `seen->conflicting_objects`; removes the other names from `memory`. A missing
+// object is a result; other errors of ApiClient are returned.
 Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                               plan::Observed* seen);
-// Reads the objects that `lookups` lists and adds the results to `seen`. No content of a Secret is kept: `memory` holds
-// facts about certificates for kCertificatesLifetime and messages of events for kEventsLifetime. Events that have not
-// been repeated for a long time (observe.cc) are ignored. NotFound is a result; other errors of the API server are
+// Reads the objects that `lookups` lists, or takes their results from `memory`, and adds the results to `seen`. Stores
+// facts about certificates, messages of events and flavors in `memory`, but no contents of Secrets. Ignores events that
+// have not been repeated for a long time (observe.cc). A missing object is a result; other errors of ApiClient are
 // returned.
 Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& training, client::ApiClient& client,
                       JobMemory& memory, kube::WallTime now, plan::Observed* seen);
@@ -28,6 +28,7 @@ struct SecretReference {
   std::string name;
   std::vector<std::string> keys;
 };
-std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec);
+// Returns the Secrets that spec.storage.s3 and spec.tls name.
+std::vector<SecretReference> FindReferencedSecrets(const api::Spec& spec);
 
 }  // namespace espalier::ctl::controller

@@ -89,7 +89,7 @@ TEST_F(ObserveTest, ReadsPriorityClassOrReturnsError) {
 TEST_F(ObserveTest, GivenCertificatesNeedAPairForEachRoleThatHasPeers) {
   const kube::Json mine = {{"tls", {{"mode", "SecretRef"}, {"secretName", "mine"}}}};
   const OneJob given(mine);
-  const std::vector<SecretReference> references = ReferencedSecrets(*given.Training().spec);
+  const std::vector<SecretReference> references = FindReferencedSecrets(*given.Training().spec);
   ASSERT_THAT(references, SizeIs(1));
   EXPECT_EQ(references[0].name, "mine");
   EXPECT_THAT(references[0].keys, ElementsAre("ca.crt", "server.crt", "server.key", "trainer.crt", "trainer.key"));
@@ -194,7 +194,7 @@ TEST_F(ObserveTest, UnavailableServerIsErrorNotAbsence) {
 TEST_F(ObserveTest, NameIsTakenUntilObjectIsDeletedOrOurs) {
   const std::string uid = job.Training().meta.uid;
   job.PutObject(kube::kServices, "cora", /*is_ours=*/false);
-  job.memory.RememberTaken(job.key, uid, {&kube::kServices, "cora"});
+  job.memory.RememberTakenName(job.key, uid, {&kube::kServices, "cora"});
   plan::Observed seen;
   ASSERT_TRUE(ReadConflictingObjects(job.Training(), job.client, job.memory, &seen).ok());
   ASSERT_THAT(seen.conflicting_objects, SizeIs(1));
@@ -217,7 +217,7 @@ TEST_F(ObserveTest, SelectsCachedObjectsByJobLabel) {
   other.meta.labels = {{"espalier.io/job", "else"}};
   caches.jobs.Put(mine);
   caches.jobs.Put(other);
-  const plan::Observed seen = ObservedFromCaches(job.Training(), caches, job.memory);
+  const plan::Observed seen = ObserveCaches(job.Training(), caches, job.memory);
   ASSERT_THAT(seen.jobs, SizeIs(1));
   EXPECT_EQ(seen.jobs[0]->meta.key.name, "cora-partition-1");
   EXPECT_EQ(job.server.num_requests(), 0);

@@ -1,9 +1,9 @@
 // References are found by the names of fields, both in the finished pod spec and in the document. A reference in the
 // finished spec that is also in the document is checked, and the message names its path in the document. Any other
-// reference comes from the operator.
+// reference comes from the operator. These fields are references (*secret*: any field whose name contains "secret"):
 //
-//   image, image.reference                  an image (of a container, of a volume of the source `image`)
-//   serviceAccountName, serviceAccount      an account
+//   image, image.reference                  an image (of a container, or of a volume of type `image`)
+//   serviceAccountName, serviceAccount      a service account
 //   *secret*: text, *secret*: {name: text}, *secret*: [{name: text}]
 //                                           a Secret (secretName, secretKeyRef, secretRef, nodePublishSecretRef,
 //                                           imagePullSecrets, attributes of CSI drivers, ...)
@@ -25,10 +25,11 @@ namespace {
 using kube::Json;
 using Kind = PodReference::Kind;
 
-// Maps whose keys users choose freely. They hold no references.
-constexpr std::string_view kFreeMaps[] = {"labels", "annotations", "matchLabels", "nodeSelector",
-                                          "limits", "requests",    "affinity"};
+// Fields that contain no references. Their keys may be any text, so they are not searched.
+constexpr std::string_view kSkippedFields[] = {"labels", "annotations", "matchLabels", "nodeSelector",
+                                               "limits", "requests",    "affinity"};
 
+// Returns whether the key contains "secret", in upper or lower case.
 bool ContainsSecret(std::string_view key) {
   constexpr std::string_view kWord = "secret";
   const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
@@ -59,7 +60,7 @@ class Finder {
     }
     if (!json.is_object()) return;
     for (const auto& [key, value] : json.items()) {
-      if (std::find(std::begin(kFreeMaps), std::end(kFreeMaps), key) != std::end(kFreeMaps)) continue;
+      if (std::find(std::begin(kSkippedFields), std::end(kSkippedFields), key) != std::end(kSkippedFields)) continue;
       const std::string below = path.empty() ? key : path + "." + key;
       const bool is_secret = ContainsSecret(key);
       if (key == "image" || (in_image && key == "reference")) Add(Kind::kImage, value, below);
@@ -72,14 +73,14 @@ class Finder {
   std::vector<PodReference> found_;
 };
 
-std::string Joined(const std::vector<std::string>& names) {
+std::string Join(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
-// Returns the path of the reference in the document, looking in the role's own fields first; nullopt: the document does
-// not contain it.
+// Returns the path of the reference in the document, or nullopt if the document does not contain it. Searches the
+// role's own fields first.
 std::optional<std::string> FindInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
   const std::string field = api::FieldName(role);
   const auto look = [&wanted](const Json& part, const std::string& prefix) -> std::optional<std::string> {
@@ -101,10 +102,10 @@ bool HasLabel(const std::map<std::string, std::string>& labels, const std::strin
   return equals == std::string::npos || label->second == wanted.substr(equals + 1);
 }
 
-Result<bool> AllowsSecret(const PodPolicy& policy, const std::string& name, const LabelsOfSecret& labels_of_secret) {
+Result<bool> AllowsSecret(const PodPolicy& policy, const std::string& name, const ReadSecretLabels& read_labels) {
   if (policy.secret_label.empty()) return true;
   if (!job::ObjectNameProblem(name).empty()) return false;  // not a valid name, so no Secret has it
-  ASSIGN_OR_RETURN(const auto labels, labels_of_secret(name));
+  ASSIGN_OR_RETURN(const auto labels, read_labels(name));
   return labels && HasLabel(*labels, policy.secret_label);
 }
 
@@ -114,20 +115,22 @@ bool AllowsAccount(const PodPolicy& policy, const std::string& name) {
          policy.service_accounts->end();
 }
 
-Result<std::string> Violation(const PodPolicy& policy, const PodReference& reference,
-                              const LabelsOfSecret& labels_of_secret) {
+// Returns how the reference breaks the policy, or "".
+Result<std::string> FindViolation(const PodPolicy& policy, const PodReference& reference,
+                                  const ReadSecretLabels& read_labels) {
   const std::string quoted = "'" + reference.name + "'";
   switch (reference.kind) {
     case Kind::kServiceAccount:
       if (AllowsAccount(policy, reference.name)) return std::string();
-      return "the service account " + quoted + " is not allowed here: omit it, for the job's own" +
-             (policy.service_accounts->empty() ? "" : ", or use one of " + Joined(*policy.service_accounts));
+      return "the service account " + quoted + " is not allowed here: omit it, so that the job's own is used" +
+             (policy.service_accounts->empty() ? "" : ", or use one of " + Join(*policy.service_accounts));
     case Kind::kImage:
       if (AllowsImage(policy, reference.name)) return std::string();
       return "the image " + quoted + " is not allowed here: " +
-             (policy.images->empty() ? "omit it, for the operator's" : "images begin with " + Joined(*policy.images));
+             (policy.images->empty() ? "omit it, so that the operator's is used"
+                                     : "expected an image that begins with " + Join(*policy.images));
     case Kind::kSecret: {
-      ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, labels_of_secret));
+      ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, read_labels));
       if (is_allowed) return std::string();
       return "the Secret " + quoted + " is not allowed here: it does not exist, or lacks the label " +
              policy.secret_label;
@@ -140,11 +143,11 @@ Result<std::string> Violation(const PodPolicy& policy, const PodReference& refer
 
 bool AllowsImage(const PodPolicy& policy, const std::string& image) {
   if (!policy.images) return true;
-  return std::any_of(policy.images->begin(), policy.images->end(), [&image](const std::string& prefix) {
-    if (!image.starts_with(prefix)) return false;
-    const std::string_view rest = std::string_view(image).substr(prefix.size());
-    if (rest.empty() || prefix.ends_with('/') || rest.front() == '/') return true;
-    // A tag or digest. If a '/' follows, it is the port of a different registry.
+  return std::any_of(policy.images->begin(), policy.images->end(), [&image](const std::string& allowed) {
+    if (!image.starts_with(allowed)) return false;
+    const std::string_view rest = std::string_view(image).substr(allowed.size());
+    if (rest.empty() || allowed.ends_with('/') || rest.front() == '/') return true;
+    // The rest is a tag or digest. If it contains a '/', it begins with the port of a different registry.
     return (rest.front() == ':' || rest.front() == '@') && rest.find('/') == std::string_view::npos;
   });
 }
@@ -164,7 +167,7 @@ bool AllowsScript(const PodPolicy& policy, const job::Script& script) {
   });
 }
 
-std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const api::Spec& spec) {
+std::vector<std::string> FindScriptPolicyViolations(const PodPolicy& policy, const api::Spec& spec) {
   std::vector<std::string> violations;
   if (!policy.scripts || !spec.job.program || !spec.job.program->script) return violations;
   const job::Script& script = *spec.job.program->script;
@@ -173,20 +176,20 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
     violations.push_back(
         field + (script.config_map.empty() ? ".uri" : ".configMapKeyRef.name") + ": the script '" + script.Describe() +
         "' is not allowed here: " +
-        (policy.scripts->empty() ? "use a program of an image" : "scripts come from " + Joined(*policy.scripts)));
+        (policy.scripts->empty() ? "use a program in an image" : "expected a script from " + Join(*policy.scripts)));
   }
   const auto without_slash = [](const std::string& url) {
     return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
   };
   if (script.config_map.empty() && without_slash(spec.job.s3.endpoint) != without_slash(policy.script_endpoint)) {
     violations.push_back("spec.storage.s3.endpoint: '" + spec.job.s3.endpoint +
-                         "' is not allowed for a job with a script here: " +
+                         "' is not allowed here for a job with a script: " +
                          (policy.script_endpoint.empty() ? "omit it" : "expected " + policy.script_endpoint));
   }
   // Without an endpoint, the region selects the AWS partition: bucket names of China and of GovCloud are separate.
   if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
     violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
-                         "' is not allowed for a job with a script here: omit it");
+                         "' is not allowed here for a job with a script: omit it");
   }
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     const Json& partial = spec.role(role).pod_template;
@@ -195,12 +198,12 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
     for (size_t i = 0; i < init_containers.size(); ++i) {
       if (kube::StringAt(init_containers[i], {"name"}) != api::kScriptContainer) continue;
       violations.push_back(of_template + "initContainers[" + std::to_string(i) +
-                           "]: what fetches the script is not to be changed here: omit it");
+                           "]: the init container that fetches the script must not be changed here: omit it");
     }
-    // These can make the name of the object store resolve to another address.
+    // These fields can make the name of the object store resolve to another address.
     for (const char* const name : {"hostAliases", "dnsConfig", "dnsPolicy"}) {
       if (kube::Find(partial, {"spec", name}) == nullptr) continue;
-      violations.push_back(of_template + name + ": is not allowed for a job with a script here: omit it");
+      violations.push_back(of_template + name + ": is not allowed here for a job with a script: omit it");
     }
   }
   return violations;
@@ -208,16 +211,17 @@ std::vector<std::string> ScriptPolicyViolations(const PodPolicy& policy, const a
 
 std::vector<PodReference> FindPodReferences(const Json& json) { return Finder().Find(json); }
 
-Result<std::vector<std::string>> PodPolicyViolations(const PodPolicy& policy, const Json& document_spec, api::Role role,
-                                                     const Json& pod_spec, const LabelsOfSecret& labels_of_secret) {
+Result<std::vector<std::string>> FindPodPolicyViolations(const PodPolicy& policy, const Json& document_spec,
+                                                         api::Role role, const Json& pod_spec,
+                                                         const ReadSecretLabels& read_labels) {
   std::vector<std::string> violations;
   if (policy.allows_everything()) return violations;
   std::set<std::pair<Kind, std::string>> seen;
   for (const PodReference& reference : FindPodReferences(pod_spec)) {
     if (!seen.emplace(reference.kind, reference.name).second) continue;
     const std::optional<std::string> path = FindInDocument(document_spec, role, reference);
-    if (!path) continue;  // the operator's own
-    ASSIGN_OR_RETURN(const std::string violation, Violation(policy, reference, labels_of_secret));
+    if (!path) continue;  // the operator has added it
+    ASSIGN_OR_RETURN(const std::string violation, FindViolation(policy, reference, read_labels));
     if (!violation.empty()) violations.push_back(*path + ": " + violation);
   }
   return violations;

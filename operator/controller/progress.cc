@@ -1,7 +1,7 @@
-// One thread wakes at each interval and polls the running jobs with up to num_threads threads. A poll is a plain HTTP
-// request to a pod IP that another pod may have by now, so a response counts only if it names this job's uid and
-// incarnation. A write is based on the resourceVersion that the cache shows: if the trainer has ended since, its final
-// progress must not be overwritten.
+// One thread wakes at each interval and polls the running jobs, with up to num_threads threads. A poll is a plain HTTP
+// request to a pod IP, which another pod may have by now, so a response counts only if it contains this job's uid and
+// incarnation. A write has the resourceVersion in the cache as precondition: if the trainer has ended since then, its
+// final progress must not be overwritten.
 #include "operator/controller/progress.h"
 
 #include <algorithm>
@@ -33,9 +33,10 @@ std::optional<double> NumberAt(const kube::Json& value, kube::JsonPath path) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-double RoundedPercent(double percent) { return std::clamp(std::round(percent * 10) / 10, 0.0, 100.0); }
+double RoundPercent(double percent) { return std::clamp(std::round(percent * 10) / 10, 0.0, 100.0); }
 
-// One word, limited as in the schema. Trainers of another version may have phases that are unknown here.
+// Returns whether the name is one word of at most the schema's length. Trainers of another version may have phases that
+// are unknown here.
 bool IsPhaseName(const std::string& name) {
   return name.size() <= api::kMaxProgressPhaseBytes &&
          std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
@@ -65,7 +66,7 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
   if (!percent) return InvalidArgument("a status without progress");  // the first step has not been taken
   api::Progress progress;
   progress.epoch = std::max<int64_t>(0, kube::IntegerAt(json, {"epoch"}).value_or(0));
-  progress.percent = RoundedPercent(*percent);
+  progress.percent = RoundPercent(*percent);
   if (const auto eta = NumberAt(json, {"etaSeconds"}); eta && *eta >= 0 && *eta < 1e9) {
     progress.eta_seconds = std::llround(*eta);
   }
@@ -74,12 +75,12 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
   progress.last_updated = now;
   if (const std::string phase = kube::StringAt(json, {"phase"}); IsPhaseName(phase)) progress.phase = phase;
   if (const auto of_phase = NumberAt(json, {"phasePercent"}); of_phase && !progress.phase.empty()) {
-    progress.phase_percent = RoundedPercent(*of_phase);
+    progress.phase_percent = RoundPercent(*of_phase);
   }
   return progress;
 }
 
-std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRecord& training) {
+std::shared_ptr<const kube::Pod> FindRankZero(const Caches& caches, const TrainingRecord& training) {
   for (const auto& pod : caches.pods.ByIndex(training.meta.key)) {
     if (pod->phase == kube::PodPhase::kRunning && !pod->ip.empty() && !pod->meta.deletion_requested_at &&
         HasLabel(*pod, resources::kComponentLabel, api::ToString(api::Role::kTrainer)) &&
@@ -129,8 +130,8 @@ void ProgressPoller::PollOnce() {
   std::erase_if(trainings, [](const auto& one) {
     return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
-  KeepOnly(trainings);
-  // Several at a time: a trainer that does not respond takes its timeout, but does not delay all others.
+  ForgetOtherJobs(trainings);
+  // With several threads, so that a trainer that does not respond does not delay all other polls by its timeout.
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < trainings.size(); i = next++) {
@@ -145,14 +146,14 @@ void ProgressPoller::PollOnce() {
   const size_t num_threads = std::min<size_t>(static_cast<size_t>(options_.num_threads), trainings.size());
   try {
     for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
-  } catch (const std::system_error& error) {  // cannot start more threads: the existing ones and this one poll all jobs
+  } catch (const std::system_error& error) {  // cannot start more threads: this one and the started ones poll all jobs
     telemetry::Log(telemetry::Level::kWarning, "progress is polled by fewer threads", {{"error", error.what()}});
   }
   work();
 }
 
 void ProgressPoller::Poll(const TrainingRecord& training) {
-  const std::shared_ptr<const kube::Pod> pod = RankZero(caches_, training);
+  const std::shared_ptr<const kube::Pod> pod = FindRankZero(caches_, training);
   if (pod == nullptr) return;
   metrics_.progress_polls.Add();
   const Result<std::string> body = fetch_(pod->ip, Deadline::After(options_.request_timeout));
@@ -162,8 +163,7 @@ void ProgressPoller::Poll(const TrainingRecord& training) {
     metrics_.progress_failures.Add();
     return;
   }
-  if (!MayWrite(training, *progress)) return;
-  // Based on the resourceVersion: if the trainer has ended meanwhile, its final progress is already written.
+  if (!TryBeginWrite(training, *progress)) return;
   const kube::ObjectMeta& meta = training.meta;
   const Status written = WriteProgress(client_, meta, *progress, meta.resource_version).status();
   if (written.ok()) return;
@@ -179,7 +179,7 @@ void ProgressPoller::ForgetWrite(const kube::ObjectKey& job) {
   written_.erase(job);
 }
 
-bool ProgressPoller::MayWrite(const TrainingRecord& training, const api::Progress& progress) {
+bool ProgressPoller::TryBeginWrite(const TrainingRecord& training, const api::Progress& progress) {
   const kube::WallTime now = wall_clock_();
   MutexLock lock(&mutex_);
   const auto found = written_.find(training.meta.key);
@@ -191,7 +191,7 @@ bool ProgressPoller::MayWrite(const TrainingRecord& training, const api::Progres
   return true;
 }
 
-void ProgressPoller::KeepOnly(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
+void ProgressPoller::ForgetOtherJobs(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
   MutexLock lock(&mutex_);
   std::map<kube::ObjectKey, Written> kept;
   for (const auto& training : trainings) {

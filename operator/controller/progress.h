@@ -1,5 +1,5 @@
 // Polls rank 0 of each running job for its progress and writes it to status.progress with a separate field manager.
-// Best effort: nothing else depends on it, and a failed poll leaves the status unchanged.
+// Best effort: no plan depends on the progress, and a failed poll leaves the status unchanged.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ struct ProgressOptions {
   int num_threads = 4;
 };
 
-// Parses the /status document of a trainer. Returns InvalidArgument for a document that does not come from the current
-// incarnation of this job, because another pod may have the address by now.
+// Parses the /status document of a trainer. Returns InvalidArgument if the document does not come from the current
+// incarnation of this job (another pod may have the address by now), or if it has no progress yet.
 Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now);
 
 // Returns the pod of rank 0 of the job's incarnation if it is running, or null.
-std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRecord& training);
+std::shared_ptr<const kube::Pod> FindRankZero(const Caches& caches, const TrainingRecord& training);
 
 // Thread-safe. The arguments passed by reference must outlive it.
 class ProgressPoller {
@@ -37,8 +37,9 @@ class ProgressPoller {
   ~ProgressPoller();
 
   void Start();
-  void Stop();  // returns after at most request_timeout and the writes in progress
-  // Polls every job in phase Training once. Returns when each has answered or failed.
+  void Stop();  // waits for the requests and writes in progress
+  // Polls every job in phase Training once, except jobs with a program, which report no progress, and jobs of other
+  // controllers. Returns when all requests have been answered or have failed.
   void PollOnce();
 
  private:
@@ -48,9 +49,10 @@ class ProgressPoller {
     kube::WallTime at;
   };
   void Poll(const TrainingRecord& training);
-  bool MayWrite(const TrainingRecord& training, const api::Progress& progress);
+  // Returns whether the progress should be written now, and if so, records it as written.
+  bool TryBeginWrite(const TrainingRecord& training, const api::Progress& progress);
   void ForgetWrite(const kube::ObjectKey& job);
-  void KeepOnly(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
+  void ForgetOtherJobs(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
 
   client::ApiClient& client_;
   const Caches& caches_;

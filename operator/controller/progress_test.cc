@@ -78,14 +78,14 @@ TEST(ProgressTest, PollsRankZeroOfCurrentIncarnation) {
     pod.ip = "10.0.0.1";
     caches.pods.Put(pod);
   };
-  EXPECT_EQ(RankZero(caches, Record()), nullptr);
+  EXPECT_EQ(FindRankZero(caches, Record()), nullptr);
   add("a", "1", "0", kube::PodPhase::kRunning);
   add("b", "2", "1", kube::PodPhase::kRunning);
   add("c", "2", "0", kube::PodPhase::kPending);
-  EXPECT_EQ(RankZero(caches, Record()), nullptr);
+  EXPECT_EQ(FindRankZero(caches, Record()), nullptr);
   add("d", "2", "0", kube::PodPhase::kRunning);
-  ASSERT_NE(RankZero(caches, Record()), nullptr);
-  EXPECT_EQ(RankZero(caches, Record())->meta.key.name, "d");
+  ASSERT_NE(FindRankZero(caches, Record()), nullptr);
+  EXPECT_EQ(FindRankZero(caches, Record())->meta.key.name, "d");
 }
 
 class ProgressPollerTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-// An LRU cache: a list in order of last use, and a map from job to list position. An entry is found by the address of
-// its record. It holds a reference to the record, so the address cannot be reused while the entry exists.
+// An LRU cache: a list in order of last use, and a map from job to list position. An entry is used only for the record
+// with the same address. It holds a reference to that record, so the address cannot be reused while the entry exists.
 #include "operator/controller/recent_trainings.h"
 
 namespace espalier::ctl::controller {

@@ -1,5 +1,5 @@
-// A cache of parsed DistTrainings. Without it, each reconcile would parse its DistTraining, which takes longer than
-// planning usually does. Most reconciles are caused by child objects and find the DistTraining unchanged.
+// A cache of parsed DistTrainings. Most reconciles are caused by child objects and find the DistTraining unchanged, and
+// parsing it again would usually take longer than planning.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 namespace espalier::ctl::controller {
 
 // Thread-safe. Keeps only the `capacity` most recently used DistTrainings: a parsed one takes ten times the memory of
-// its text, and most of thousands of jobs are idle.
+// its text, and of thousands of jobs most are idle.
 class RecentTrainings {
  public:
   explicit RecentTrainings(size_t capacity = 256) : capacity_(capacity) {}
 
-  // Returns `record` as parsed by ParseDistTraining. The same record as last time gives the same value; for a changed
-  // record of the same resource only the changed parts are parsed.
+  // Returns `record` parsed by ParseDistTraining, with its errors. For the same record as in the job's previous call,
+  // returns the same object; for a record with the same spec, parses only the other fields.
   Result<std::shared_ptr<const api::DistTraining>> Read(const std::shared_ptr<const TrainingRecord>& record);
   void Forget(const kube::ObjectKey& job);
   size_t size();

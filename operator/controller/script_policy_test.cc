@@ -28,7 +28,7 @@ std::string Violations(const Json& spec, const PodPolicy& policy = kApproved) {
   const api::DistTraining training = OneJob(spec).Training();
   if (!training.spec) return "invalid: " + training.violations;
   std::string text;
-  for (const std::string& line : ScriptPolicyViolations(policy, *training.spec)) text += line + "\n";
+  for (const std::string& line : FindScriptPolicyViolations(policy, *training.spec)) text += line + "\n";
   return text;
 }
 
@@ -70,7 +70,7 @@ TEST(ScriptPolicyTest, AConfigMapIsNamedOrAllAre) {
   EXPECT_THAT(Violations(AtUri("s3://code/approved/train.py"), all_maps), HasSubstr("is not allowed here"));
   const PodPolicy none{.scripts = std::vector<std::string>()};
   for (const Json& spec : {InConfigMap("approved"), AtUri("s3://code/approved/train.py")}) {
-    EXPECT_THAT(Violations(spec, none), HasSubstr("use a program of an image"));
+    EXPECT_THAT(Violations(spec, none), HasSubstr("use a program in an image"));
   }
 }
 
@@ -136,7 +136,7 @@ TEST(ScriptPolicyTest, JobThatViolatesPolicyIsNotAccepted) {
   ASSERT_TRUE(answer.ok()) << answer.status().ToString();
   EXPECT_EQ(answer->refusal, plan::Observed::DryRun::Refusal::kPodRules);
   EXPECT_THAT(answer->error, HasSubstr("spec.trainers.program.script.uri: the script 's3://code/train.py' is not "
-                                       "allowed here: scripts come from s3://code/approved, ConfigMap/approved"));
+                                       "allowed here: expected a script from s3://code/approved, ConfigMap/approved"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Writes status.progress with its own field manager. So a server-side apply of the rest of the status does not remove
-// the progress, and a write of the progress does not remove the rest.
+// Writes status.progress with a separate field manager, so that a server-side apply of the rest of the status does not
+// remove the progress, and a write of the progress does not remove the rest.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace espalier::ctl::controller {
 
 inline constexpr char kProgressFieldManager[] = "espalier-operator-progress";
 
-// Returns the resource after the write. Returns Aborted if it has changed since `based_on`, a resourceVersion; "": no
-// precondition.
+// Writes the progress and returns the resource after the write. `based_on` is a resourceVersion: returns Aborted if the
+// resource has changed since then; "": no precondition.
 Result<kube::Json> WriteProgress(client::ApiClient& client, const kube::ObjectMeta& training,
                                  const api::Progress& progress, const std::string& based_on);
 

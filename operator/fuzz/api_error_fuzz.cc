@@ -1,4 +1,4 @@
-// Fuzzes the bodies of error responses. The first byte selects the HTTP code.
+// Fuzzes the bodies of error responses. The first byte selects the HTTP code, 300 to 555.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,5 @@
-// ToStatusCode maps an error to the action of the caller; api_error.h has the table. Status objects may lack their code
-// or their reason: kReasons supplies the missing one. All texts are truncated, because conditions and logs contain
-// them.
+// ToStatusCode implements the table in api_error.h. A Status object may lack its code or its reason: kReasons supplies
+// the missing one. All texts are truncated, because conditions and logs contain them.
 #include "operator/kube/api_error.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@ constexpr int64_t kMaxRetryAfterSeconds = 3600;
 
 // Truncates a text that is longer than `max_bytes` between two characters, so that valid UTF-8 stays valid, and appends
 // "...".
-std::string Cut(std::string text, size_t max_bytes) {
+std::string Truncate(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -24,7 +23,7 @@ std::string Cut(std::string text, size_t max_bytes) {
 }
 
 // Returns the start of the text as one line: whitespace and control characters become single spaces.
-std::string OneLine(std::string_view text) {
+std::string ToOneLine(std::string_view text) {
   std::string line;
   for (const char c : text.substr(0, 4 * kMaxForeignBytes)) {
     const bool is_space = static_cast<unsigned char>(c) <= ' ' || c == 0x7f;
@@ -35,10 +34,10 @@ std::string OneLine(std::string_view text) {
     }
   }
   if (!line.empty() && line.back() == ' ') line.pop_back();
-  return Cut(std::move(line), kMaxForeignBytes);
+  return Truncate(std::move(line), kMaxForeignBytes);
 }
 
-// Code and reason of a Status object, for objects that have only one of them.
+// The codes and reasons of the API server that belong together. The first entry of a code or reason counts.
 struct CodeAndReason {
   int code;
   const char* reason;
@@ -114,18 +113,18 @@ bool IsStatusObject(const Json& json) {
 
 }  // namespace
 
-ApiError ApiErrorOfStatusObject(const Json& status_object) {
+ApiError ParseStatusObject(const Json& status_object) {
   ApiError error;
-  error.reason = Cut(StringAt(status_object, {"reason"}), kMaxMessageBytes);
+  error.reason = Truncate(StringAt(status_object, {"reason"}), kMaxMessageBytes);
   const int64_t code = IntegerAt(status_object, {"code"}).value_or(0);
   error.code = code >= 100 && code <= 599 ? static_cast<int>(code) : ToCode(error.reason);
   if (error.reason.empty()) error.reason = ToReason(error.code);
-  error.message = Cut(StringAt(status_object, {"message"}), kMaxMessageBytes);
+  error.message = Truncate(StringAt(status_object, {"message"}), kMaxMessageBytes);
   for (const Json& cause : ListAt(status_object, {"details", "causes"})) {
     if (error.causes.size() == kMaxCauses) break;
-    error.causes.push_back({Cut(StringAt(cause, {"reason"}), kMaxMessageBytes),
-                            Cut(StringAt(cause, {"field"}), kMaxMessageBytes),
-                            Cut(StringAt(cause, {"message"}), kMaxMessageBytes)});
+    error.causes.push_back({Truncate(StringAt(cause, {"reason"}), kMaxMessageBytes),
+                            Truncate(StringAt(cause, {"field"}), kMaxMessageBytes),
+                            Truncate(StringAt(cause, {"message"}), kMaxMessageBytes)});
   }
   const std::optional<int64_t> retry_after = IntegerAt(status_object, {"details", "retryAfterSeconds"});
   if (retry_after.value_or(0) > 0)
@@ -137,13 +136,13 @@ ApiError ApiErrorOfStatusObject(const Json& status_object) {
 ApiError ParseApiError(int http_code, std::string_view body) {
   const Result<Json> json = ParseJson(body);
   if (json.ok() && IsStatusObject(*json)) {
-    ApiError error = ApiErrorOfStatusObject(*json);
+    ApiError error = ParseStatusObject(*json);
     if (http_code >= 400) error.code = http_code;
     return error;
   }
   // No reason: the body does not come from an API server.
   ApiError error{.code = http_code, .message = "HTTP " + std::to_string(http_code)};
-  const std::string text = OneLine(body);
+  const std::string text = ToOneLine(body);
   if (!text.empty()) error.message += ": " + text;
   return error;
 }

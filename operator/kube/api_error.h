@@ -21,14 +21,14 @@ struct ApiError {
   std::string message;  // from the server, cut at 4 KiB
   std::vector<Cause> causes;
   std::optional<std::chrono::seconds> retry_after;
-  std::string continue_token;  // metadata.continue: set in a 410 to a paged list
+  std::string continue_token;  // metadata.continue: set in a 410 response to a paged list
 };
 
-// Returns the error of a response. The body may be a Status object, other JSON, an HTML page of a proxy, or empty; if
+// Returns the error of a response. The body may be a Status object, other JSON, an HTML page of a proxy, or empty. If
 // it is not a Status object, the error has no reason, and its message contains the code and the start of the body.
 ApiError ParseApiError(int http_code, std::string_view body);
-// Returns the error in a Status object, for example in that of an ERROR event.
-ApiError ApiErrorOfStatusObject(const Json& status_object);
+// Returns the error in a Status object, such as the object of an ERROR event.
+ApiError ParseStatusObject(const Json& status_object);
 
 // Returns a Status whose code tells the caller how to proceed:
 //   404 NotFound                             -> kNotFound
@@ -41,8 +41,8 @@ ApiError ApiErrorOfStatusObject(const Json& status_object);
 //   429 -> kResourceExhausted  408, 500, 502, 503, 504 -> kUnavailable   others -> kUnknown
 Status ToStatus(const ApiError& error);
 
-// Returns true for the kUnavailable of a write whose admission webhook does not respond. The error may last until the
-// webhook is repaired, so the operator reports it to the user.
+// Returns whether a write failed with kUnavailable because an admission webhook did not respond. The error may last
+// until the webhook is repaired, so the operator reports it to the user.
 bool IsWebhookUnreachable(const Status& status);
 
 }  // namespace espalier::ctl::kube

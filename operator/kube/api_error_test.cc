@@ -92,10 +92,10 @@ TEST(ApiErrorTest, WatchErrorHasCodeInBody) {
 }
 
 TEST(ApiErrorTest, FillsCodeAndReasonFromEachOther) {
-  EXPECT_EQ(ApiErrorOfStatusObject({{"reason", "NotFound"}}).code, 404);
-  EXPECT_EQ(ApiErrorOfStatusObject({{"code", 410}}).reason, "Expired");
-  EXPECT_EQ(ApiErrorOfStatusObject({{"code", 409}}).reason, "Conflict");
-  EXPECT_EQ(ApiErrorOfStatusObject({{"code", 99999}, {"reason", "Odd"}}).code, 0);
+  EXPECT_EQ(ParseStatusObject({{"reason", "NotFound"}}).code, 404);
+  EXPECT_EQ(ParseStatusObject({{"code", 410}}).reason, "Expired");
+  EXPECT_EQ(ParseStatusObject({{"code", 409}}).reason, "Conflict");
+  EXPECT_EQ(ParseStatusObject({{"code", 99999}, {"reason", "Odd"}}).code, 0);
 }
 
 TEST(ApiErrorTest, KeepsOneLineOfOtherBodies) {
@@ -129,11 +129,11 @@ TEST(ApiErrorTest, BoundsCausesAndRetryAfter) {
 }
 
 TEST(ApiErrorTest, HasMessageWithoutBody) {
-  EXPECT_EQ(ToStatus(ApiErrorOfStatusObject({{"code", 410}})).message(), "Expired");
-  EXPECT_EQ(ToStatus(ApiErrorOfStatusObject({{"code", 418}})).message(), "HTTP 418");
-  EXPECT_THAT(ToStatus(ApiErrorOfStatusObject(Json("not even an object"))).message(), HasSubstr("HTTP 0"));
-  EXPECT_THAT(ApiErrorOfStatusObject({{"details", {{"causes", {1, "x"}}}}}).causes, SizeIs(2));
-  EXPECT_THAT(ApiErrorOfStatusObject({{"details", "x"}}).causes, IsEmpty());
+  EXPECT_EQ(ToStatus(ParseStatusObject({{"code", 410}})).message(), "Expired");
+  EXPECT_EQ(ToStatus(ParseStatusObject({{"code", 418}})).message(), "HTTP 418");
+  EXPECT_THAT(ToStatus(ParseStatusObject(Json("not even an object"))).message(), HasSubstr("HTTP 0"));
+  EXPECT_THAT(ParseStatusObject({{"details", {{"causes", {1, "x"}}}}}).causes, SizeIs(2));
+  EXPECT_THAT(ParseStatusObject({{"details", "x"}}).causes, IsEmpty());
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-// Returns true if the entry's fieldsV1 contains the field. fieldsV1 has a key "f:<name>" for each field.
+// Returns whether the entry of managedFields contains the field. Its fieldsV1 has a key "f:<name>" for each field.
 bool Owns(const Json& entry, JsonPath field) {
   const Json* at = Find(entry, {"fieldsV1"});
   for (const std::string_view name : field) {

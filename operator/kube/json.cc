@@ -14,9 +14,9 @@ namespace {
 // Key that ParseObjects adds to objects that nest too deep. Objects of an API server have no such top-level key.
 constexpr char kTooDeepMark[] = "espalier.io/nests-too-deep";
 
-// Builds the tree from the parser's events, where depth, count and managedFields are known before values are stored.
-// With `object_level`, values that nest too deep are dropped and their object at that level is marked; without it they
-// are an error.
+// Builds the tree from the parser's events, so that the limits are checked before a value is stored. `object_level` is
+// the depth of objects in the text: values that nest too deep are dropped, and the object at this level that contains
+// them is marked. Without `object_level` such values are an error.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
   explicit TreeBuilder(ManagedFields managed_fields, std::optional<size_t> object_level = std::nullopt)
@@ -130,8 +130,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 
 Result<Json> Parse(std::string_view text, TreeBuilder builder) {
   if (text.size() > kMaxJsonBytes) {
-    return InvalidArgument(std::to_string(text.size()) + " bytes of JSON, at most " + std::to_string(kMaxJsonBytes) +
-                           " are read");
+    return InvalidArgument("JSON of " + std::to_string(text.size()) + " bytes, expected at most " +
+                           std::to_string(kMaxJsonBytes));
   }
   if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
     return builder.has_too_many() ? ResourceExhausted(builder.error()) : InvalidArgument(builder.error());
@@ -146,7 +146,7 @@ Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields) {
 }
 
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in) {
-  const size_t level = objects_in == ObjectsIn::kAnswer ? 0 : objects_in == ObjectsIn::kEvent ? 1 : 2;
+  const size_t level = objects_in == ObjectsIn::kRoot ? 0 : objects_in == ObjectsIn::kEvent ? 1 : 2;
   return Parse(text, TreeBuilder(ManagedFields::kDrop, level));
 }
 
@@ -192,7 +192,7 @@ bool BoolAt(const Json& value, JsonPath path) {
 }
 
 const Json& ListAt(const Json& value, JsonPath path) {
-  static const Json& empty = *new Json(Json::array());  // never destroyed: destructors of statics may use it
+  static const Json& empty = *new Json(Json::array());  // never destroyed, because destructors of statics may use it
   const Json* const found = Find(value, path);
   return found != nullptr && found->is_array() ? *found : empty;
 }

@@ -17,8 +17,8 @@ using Json = nlohmann::json;  // keys sorted: equal values print the same
 
 constexpr size_t kMaxJsonBytes = 64 << 20;
 constexpr int kMaxJsonDepth = 100;
-// Limits memory: in "[[],[],...", each value is 3 bytes of text but takes 80 bytes of memory. The maximum number of
-// values then takes 160 MiB of the 256 MiB that the chart gives the operator.
+// Limits memory: in "[[],[],...", each value has 3 bytes of text but takes 80 bytes of memory, so the maximum number of
+// values takes 160 MiB. The chart gives the operator 256 MiB.
 constexpr size_t kMaxJsonValues = 2 << 20;
 
 // Whether to keep metadata.managedFields, which makes up half of a parsed Pod object and is rarely read. kDrop skips it
@@ -30,13 +30,17 @@ enum class ManagedFields { kKeep, kDrop };
 // and ResourceExhausted if it has more than kMaxJsonValues values. Never throws.
 Result<Json> ParseJson(std::string_view text, ManagedFields managed_fields = ManagedFields::kKeep);
 
-// Where a response contains objects: it is one object, has one at "object" (watch event), or many in "items" (list).
-enum class ObjectsIn { kAnswer, kEvent, kList };
-// Parses like ParseJson, without managedFields, but tolerates values that nest deeper than kMaxJsonDepth: they are
-// left out, and NestsTooDeep returns true for the object that contains them. Such objects can exist if their resource
-// keeps unknown fields. If such an object were an error, it would make the whole list unreadable.
+// Where a response contains objects of the API server.
+enum class ObjectsIn {
+  kRoot,   // the response is an object
+  kEvent,  // in "object" of a watch event
+  kList    // in "items" of a list
+};
+// Like ParseJson without managedFields, but leaves out values that nest deeper than kMaxJsonDepth; NestsTooDeep then
+// returns true for the object that contained them. Such objects can exist if their resource keeps unknown fields. If
+// one were an error, it would make the whole list unreadable.
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
-// Returns true if ParseObjects left out values of the object because they nest too deep.
+// Returns whether ParseObjects left out values of the object because they nest too deep.
 bool NestsTooDeep(const Json& object);
 
 // Returns the value as JSON in one line. Invalid UTF-8 is printed with replacement characters.
@@ -48,8 +52,8 @@ using JsonPath = std::initializer_list<std::string_view>;  // {"metadata", "labe
 const Json* Find(const Json& value, JsonPath path);
 // Returns the string at `path`, or "" if there is no string.
 std::string StringAt(const Json& value, JsonPath path);
-// Returns the integer at `path`, or nullopt if there is none or it does not fit. A float without a fraction is
-// accepted, because some clients write 3.0.
+// Returns the integer at `path`, or nullopt if there is none or it does not fit an int64_t. A float without a fraction
+// is accepted, because some clients write 3.0.
 std::optional<int64_t> IntegerAt(const Json& value, JsonPath path);
 // Returns true if the value at `path` is true.
 bool BoolAt(const Json& value, JsonPath path);

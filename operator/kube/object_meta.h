@@ -38,6 +38,6 @@ struct ObjectMeta {
 Result<ObjectMeta> ParseObjectMeta(const Json& object);
 
 // Returns an owner reference to `owner`, with controller and blockOwnerDeletion set.
-Json ControllerReference(const Resource& resource, const ObjectMeta& owner);
+Json MakeControllerReference(const Resource& resource, const ObjectMeta& owner);
 
 }  // namespace espalier::ctl::kube

@@ -96,7 +96,7 @@ TEST(ObjectMetaTest, PointsToItsOwner) {
   ObjectMeta owner;
   owner.key = {"ml", "cora"};
   owner.uid = "u-1";
-  EXPECT_EQ(Print(ControllerReference(kDistTrainings, owner)),
+  EXPECT_EQ(Print(MakeControllerReference(kDistTrainings, owner)),
             R"({"apiVersion":"espalier.io/v1alpha1","blockOwnerDeletion":true,"controller":true,"kind":"DistTraining",)"
             R"("name":"cora","uid":"u-1"})");
 }

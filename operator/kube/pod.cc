@@ -8,7 +8,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-PodPhase PhaseNamed(std::string_view name) {
+PodPhase ParsePhase(std::string_view name) {
   if (name == "Pending") return PodPhase::kPending;
   if (name == "Running") return PodPhase::kRunning;
   if (name == "Succeeded") return PodPhase::kSucceeded;
@@ -47,7 +47,7 @@ ContainerState ParseState(const Json& status) {
 Result<Pod> ParsePod(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
   Pod pod{.meta = std::move(meta),
-          .phase = PhaseNamed(StringAt(object, {"status", "phase"})),
+          .phase = ParsePhase(StringAt(object, {"status", "phase"})),
           .reason = StringAt(object, {"status", "reason"}),
           .message = StringAt(object, {"status", "message"}),
           .node = StringAt(object, {"spec", "nodeName"}),
@@ -59,9 +59,9 @@ Result<Pod> ParsePod(const Json& object) {
     pod.disruption_reason = disrupted->reason;
     pod.disrupted_since = disrupted->changed_at;
   }
-  if (const std::optional<Condition> ready = FindCondition(object, "Ready")) pod.ready_since = ready->changed_at;
+  if (const std::optional<Condition> ready = FindCondition(object, "Ready")) pod.ready_changed_at = ready->changed_at;
   const std::optional<Condition> scheduled = FindCondition(object, "PodScheduled");
-  if (scheduled.has_value() && scheduled->is_false()) pod.unscheduled_reason = scheduled->message;
+  if (scheduled.has_value() && scheduled->is_false()) pod.unscheduled_message = scheduled->message;
   for (const char* const statuses : {"initContainerStatuses", "containerStatuses"}) {
     for (const Json& status : ListAt(object, {"status", statuses})) pod.containers.push_back(ParseState(status));
   }

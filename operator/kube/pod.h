@@ -13,7 +13,7 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 struct ContainerEnd {
   int exit_code = 0;
-  int signal = 0;
+  int signal = 0;       // that ended the process; 0: none
   std::string reason;   // "OOMKilled", "Error"; "Unknown", "ContainerStatusUnknown": the end was not observed
   std::string message;  // termination log of the process
   std::optional<WallTime> started_at = std::nullopt;  // nullopt: it did not start, or its start was not observed
@@ -29,7 +29,7 @@ struct ContainerState {
   std::string waiting_reason;  // "ImagePullBackOff", "CreateContainerConfigError"; empty: not waiting
   std::string waiting_message;
   std::optional<ContainerEnd> ended;       // state.terminated
-  std::optional<ContainerEnd> last_ended;  // lastState.terminated: end before the last restart
+  std::optional<ContainerEnd> last_ended;  // lastState.terminated: the end before the last restart
   friend bool operator==(const ContainerState&, const ContainerState&) = default;
 };
 
@@ -40,13 +40,13 @@ struct Pod {
   std::string message;
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
-  bool ready = false;                       // condition Ready
-  std::optional<WallTime> ready_since;      // last transition of Ready, in either direction; nullopt: no condition
-  bool disruption_target = false;           // condition DisruptionTarget
-  std::string disruption_reason;            // reason of DisruptionTarget: "DeletionByTaintManager"
-  std::optional<WallTime> disrupted_since;  // transition to DisruptionTarget; nullopt: not a target, or no time
-  std::string unscheduled_reason;           // message of PodScheduled=False
-  std::vector<ContainerState> containers;   // init containers first
+  bool ready = false;                        // condition Ready
+  std::optional<WallTime> ready_changed_at;  // last transition of Ready, in either direction; nullopt: no condition
+  bool disruption_target = false;            // condition DisruptionTarget
+  std::string disruption_reason;             // reason of DisruptionTarget: "DeletionByTaintManager"
+  std::optional<WallTime> disrupted_since;   // transition to DisruptionTarget; nullopt: not a target, or no time
+  std::string unscheduled_message;           // message of PodScheduled=False
+  std::vector<ContainerState> containers;    // init containers first
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

@@ -10,12 +10,11 @@ namespace espalier::ctl::kube {
 
 struct PodGroup {
   ObjectMeta meta;
-  int64_t min_count = 0;  // spec.schedulingPolicy.gang.minCount; 0: the group is no gang
-  // Condition PodGroupInitiallyScheduled, which kube-scheduler writes. True is final: it stays when pods are lost
-  // later.
+  int64_t min_count = 0;  // spec.schedulingPolicy.gang.minCount; 0: the group is not a gang
+  // Condition PodGroupInitiallyScheduled, which kube-scheduler writes. Once True, it stays True even if pods are lost.
   std::optional<Condition> scheduled;
 
-  // Returns whether min_count pods have had nodes at the same time.
+  // Returns whether the group was scheduled once: min_count pods had nodes at the same time.
   bool was_scheduled() const { return scheduled && scheduled->is_true(); }
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };

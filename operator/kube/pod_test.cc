@@ -29,9 +29,9 @@ TEST(PodTest, ReadsARunningPod) {
   EXPECT_EQ(pod.node, "n1");
   EXPECT_EQ(pod.ip, "10.1.2.3");
   EXPECT_TRUE(pod.ready);
-  EXPECT_EQ(pod.ready_since, *ParseTime("2026-01-02T03:04:06Z"));
+  EXPECT_EQ(pod.ready_changed_at, *ParseTime("2026-01-02T03:04:06Z"));
   EXPECT_FALSE(pod.disruption_target);
-  EXPECT_EQ(pod.unscheduled_reason, "");
+  EXPECT_EQ(pod.unscheduled_message, "");
   ASSERT_THAT(pod.containers, SizeIs(1));
   EXPECT_TRUE(pod.containers[0].ready);
   EXPECT_EQ(pod.containers[0].restarts, 2);
@@ -54,7 +54,7 @@ TEST(PodTest, ReadsHowAPodEnded) {
   EXPECT_TRUE(pod.disruption_target);
   EXPECT_EQ(pod.disrupted_since, *ParseTime("2026-01-02T03:04:05Z"));
   EXPECT_FALSE(pod.ready);
-  EXPECT_EQ(pod.ready_since, std::nullopt);
+  EXPECT_EQ(pod.ready_changed_at, std::nullopt);
   ASSERT_THAT(pod.containers, SizeIs(1));
   const ContainerEnd expected{.exit_code = 137,
                               .signal = 9,
@@ -76,7 +76,7 @@ TEST(PodTest, ReadsWhyPodDoesNotStart) {
 
   const Pod unscheduled = ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","conditions":[
     {"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available"}]}})");
-  EXPECT_EQ(unscheduled.unscheduled_reason, "0/3 nodes are available");
+  EXPECT_EQ(unscheduled.unscheduled_message, "0/3 nodes are available");
 }
 
 TEST(PodTest, PodWithoutStatusIsUnknown) {

@@ -1,4 +1,4 @@
-// The fields of Kueue's Workload (kueue.x-k8s.io/v1beta2) and of the objects that it names, which the operator reads.
+// The fields of Kueue's Workload (kueue.x-k8s.io/v1beta2) that the operator reads.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct QueuedWorkload {
   // Kueue's decision about one pod set: an item of status.admission.podSetAssignments.
   struct Assignment {
     std::string pod_set;
-    std::optional<int64_t> count;      // pods; may be less than the pod set has, if that has a minCount
+    std::optional<int64_t> count;      // admitted pods; fewer than PodSet::count is possible only with min_count
     std::vector<std::string> flavors;  // names of ResourceFlavors, sorted, without duplicates
     bool has_topology = false;         // topologyAssignment is set
     friend bool operator==(const Assignment&, const Assignment&) = default;
@@ -39,10 +39,10 @@ struct QueuedWorkload {
   };
 
   ObjectMeta meta;
-  bool active = true;
-  std::string queue;           // spec.queueName: a LocalQueue
-  std::string priority_class;  // spec.priorityClassRef.name
-  std::optional<int64_t> max_execution_seconds;
+  bool active = true;                            // spec.active; false: Kueue does not admit the Workload, or evicts it
+  std::string queue;                             // spec.queueName: a LocalQueue
+  std::string priority_class;                    // spec.priorityClassRef.name
+  std::optional<int64_t> max_execution_seconds;  // spec.maximumExecutionTimeSeconds
   std::vector<PodSet> pod_sets;
   std::string cluster_queue;  // status.admission.clusterQueue; empty: no quota is reserved
   std::vector<Assignment> assignments;
@@ -57,7 +57,7 @@ struct QueuedWorkload {
   bool IsTrue(std::string_view type) const;
   const PodSet* FindPodSet(std::string_view name) const;          // or null
   const Assignment* FindAssignment(std::string_view name) const;  // or null
-  // Returns how many pods of the pod set do not use their quota any more.
+  // Returns how many pods of the pod set no longer need quota, by reclaimable_pods.
   int64_t CountReclaimable(std::string_view name) const;
   friend bool operator==(const QueuedWorkload&, const QueuedWorkload&) = default;
 };

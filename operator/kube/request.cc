@@ -1,6 +1,6 @@
-// Paths follow the API conventions: /api/VERSION for the core group, /apis/GROUP/VERSION for others, then namespace,
-// resource and name. All parts from callers are percent-encoded. Empty query parameters are left out. Bodies are JSON,
-// also for server-side apply, whose media type is YAML (see PrintForYaml).
+// Paths follow the API conventions: /api/VERSION for the core group, /apis/GROUP/VERSION for other groups, then
+// namespace, resource and name. All parts from callers are percent-encoded. Empty query parameters are left out. Bodies
+// are JSON, even for server-side apply, whose media type is YAML (see PrintForYaml).
 #include "operator/kube/request.h"
 
 namespace espalier::ctl::kube {
@@ -35,11 +35,11 @@ ObjectKey ToKey(const Json& object) {
   return {StringAt(object, {"metadata", "namespace"}), StringAt(object, {"metadata", "name"})};
 }
 
-HttpRequest WithoutBody(const char* method, std::string target) {
+HttpRequest MakeRequest(const char* method, std::string target) {
   return {.method = method, .target = std::move(target), .headers = {{"Accept", "application/json"}}};
 }
 
-HttpRequest WithBody(const char* method, std::string target, const char* content_type, std::string body) {
+HttpRequest MakeRequestWithBody(const char* method, std::string target, const char* content_type, std::string body) {
   return {.method = method,
           .target = std::move(target),
           .headers = {{"Accept", "application/json"}, {"Content-Type", content_type}},
@@ -47,8 +47,8 @@ HttpRequest WithBody(const char* method, std::string target, const char* content
 }
 
 // Returns the object as JSON that YAML 1.1 readers accept too, as server-side apply requires. Escapes the characters
-// that are plain in JSON but line breaks or unprintable in YAML. All of them are in the basic multilingual plane, so no
-// surrogate pairs are needed, which YAML readers would not decode.
+// that JSON allows in strings but YAML treats as line breaks or as unprintable. All of these are in the basic
+// multilingual plane, so no surrogate pairs are needed, which YAML readers would not decode.
 std::string PrintForYaml(const Json& object) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string escaped;
@@ -89,7 +89,7 @@ const char* ToString(Propagation propagation) {
 }  // namespace
 
 HttpRequest GetRequest(const Resource& resource, const ObjectKey& key) {
-  return WithoutBody("GET", ObjectPath(resource, key));
+  return MakeRequest("GET", ObjectPath(resource, key));
 }
 
 HttpRequest ListRequest(const Resource& resource, const ListOptions& options) {
@@ -106,7 +106,7 @@ HttpRequest ListRequest(const Resource& resource, const ListOptions& options) {
       query.Add("resourceVersionMatch", "NotOlderThan");
     }
   }
-  return WithoutBody("GET", CollectionPath(resource, options.name_space) + query.text());
+  return MakeRequest("GET", CollectionPath(resource, options.name_space) + query.text());
 }
 
 HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options) {
@@ -117,15 +117,15 @@ HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options) 
   query.Add("fieldSelector", options.field_selector);
   query.Add("resourceVersion", options.resource_version);
   query.Add("timeoutSeconds", std::to_string(options.timeout.count()));
-  return WithoutBody("GET", CollectionPath(resource, options.name_space) + query.text());
+  return MakeRequest("GET", CollectionPath(resource, options.name_space) + query.text());
 }
 
 HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
   const ObjectKey key = ToKey(object);
   Query query;
   query.Add("fieldManager", field_manager);
-  HttpRequest request =
-      WithBody("POST", CollectionPath(resource, key.name_space) + query.text(), "application/json", Print(object));
+  HttpRequest request = MakeRequestWithBody("POST", CollectionPath(resource, key.name_space) + query.text(),
+                                            "application/json", Print(object));
   request.repeatable = !key.name.empty();
   return request;
 }
@@ -133,7 +133,8 @@ HttpRequest CreateRequest(const Resource& resource, const Json& object, const st
 HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
   Query query;
   query.Add("fieldManager", field_manager);
-  return WithBody("PUT", ObjectPath(resource, ToKey(object)) + query.text(), "application/json", Print(object));
+  return MakeRequestWithBody("PUT", ObjectPath(resource, ToKey(object)) + query.text(), "application/json",
+                             Print(object));
 }
 
 HttpRequest ApplyRequest(const Resource& resource, const Json& object, const ApplyOptions& options,
@@ -145,16 +146,16 @@ HttpRequest ApplyRequest(const Resource& resource, const Json& object, const App
     query.Add("dryRun", "All");
     query.Add("fieldValidation", "Strict");
   }
-  return WithBody("PATCH", ObjectPath(resource, ToKey(object), subresource) + query.text(),
-                  "application/apply-patch+yaml", PrintForYaml(object));
+  return MakeRequestWithBody("PATCH", ObjectPath(resource, ToKey(object), subresource) + query.text(),
+                             "application/apply-patch+yaml", PrintForYaml(object));
 }
 
 HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, const Json& patch,
                               const std::string& field_manager, const std::string& subresource) {
   Query query;
   query.Add("fieldManager", field_manager);
-  return WithBody("PATCH", ObjectPath(resource, key, subresource) + query.text(), "application/merge-patch+json",
-                  Print(patch));
+  return MakeRequestWithBody("PATCH", ObjectPath(resource, key, subresource) + query.text(),
+                             "application/merge-patch+json", Print(patch));
 }
 
 HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options) {
@@ -167,7 +168,7 @@ HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const 
                {"preconditions", std::move(preconditions)},
                {"propagationPolicy", ToString(options.propagation)}};
   if (options.grace_period_seconds.has_value()) body["gracePeriodSeconds"] = *options.grace_period_seconds;
-  return WithBody("DELETE", ObjectPath(resource, key), "application/json", Print(body));
+  return MakeRequestWithBody("DELETE", ObjectPath(resource, key), "application/json", Print(body));
 }
 
 std::string PercentEncode(std::string_view text) {

@@ -28,7 +28,7 @@ struct ListOptions {
   // "": the newest state; "0": the state in the server's cache, as one response, because the server then ignores the
   // limit; other values: a state that is not older than this version.
   std::string resource_version;
-  int limit = 500;             // objects per page; 0: no pages
+  int limit = 500;             // objects per page; 0: no paging
   std::string continue_token;  // from the previous page; resource_version is not sent with it
 };
 
@@ -36,7 +36,7 @@ struct WatchOptions {
   std::string name_space;
   std::string label_selector;
   std::string field_selector;
-  std::string resource_version;
+  std::string resource_version;      // the watch returns changes after this version
   std::chrono::seconds timeout{60};  // the server ends the watch after this time
 };
 
@@ -54,22 +54,24 @@ struct ApplyOptions {
   bool dry_run = false;  // also sets fieldValidation=Strict
 };
 
+// The functions below build requests; they send nothing.
+
 HttpRequest GetRequest(const Resource& resource, const ObjectKey& key);
 HttpRequest ListRequest(const Resource& resource, const ListOptions& options);
 HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options);  // with bookmarks
-// POST of a whole object. Repeatable if the object has a name; an object with generateName would be created twice.
+// POST of a whole object. Repeatable only if the object has a name: an object with generateName would be created twice.
 HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager);
 // PUT with the object's resourceVersion.
 HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager);
 // Server-side apply of `object`, which must have apiVersion, kind and metadata.name. `subresource` is "" or "status".
 HttpRequest ApplyRequest(const Resource& resource, const Json& object, const ApplyOptions& options,
                          const std::string& subresource = "");
-// application/merge-patch+json.
+// PATCH with a JSON merge patch (RFC 7396). `subresource` is "" or "status".
 HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, const Json& patch,
                               const std::string& field_manager, const std::string& subresource = "");
 HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options);
 
-// Encodes all characters that are not unreserved (RFC 3986, section 2.3).
+// Percent-encodes all characters except the unreserved ones (RFC 3986, section 2.3).
 std::string PercentEncode(std::string_view text);
 
 }  // namespace espalier::ctl::kube

@@ -26,7 +26,7 @@ constexpr const Resource* kAll[] = {&kPods,
                                     &kTokenReviews,
                                     &kSubjectAccessReviews};
 
-// Returns true if the name is valid between two slashes; the rule of Kubernetes (apimachinery, validation/path).
+// Returns whether the name can be a segment of a path, by the rule of Kubernetes (apimachinery, validation/path).
 bool IsPathSegment(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == std::string_view::npos;
 }

@@ -51,7 +51,7 @@ inline constexpr Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenrev
 inline constexpr Resource kSubjectAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews",
                                                 "SubjectAccessReview", false};
 
-// Returns the resource of the above with this apiVersion and kind, or null.
+// Returns the resource above that has this apiVersion and kind, or null.
 const Resource* FindResource(std::string_view api_version, std::string_view kind);
 
 // An object's name in the cluster.

@@ -7,8 +7,8 @@
 
 namespace espalier::ctl::kube {
 
-// Returns true for decimal digits without a leading zero. "" and "0" are not versions: they have special meanings in
-// requests.
+// Returns whether the version consists of decimal digits without a leading zero. "" and "0" are not versions: they have
+// special meanings in requests.
 bool IsComparable(std::string_view resource_version);
 // Returns whether a < b, or nullopt if either is not comparable.
 std::optional<bool> IsOlder(std::string_view a, std::string_view b);

@@ -67,7 +67,8 @@ class Scanner {
   bool ok_ = true;
 };
 
-seconds Offset(Scanner& scanner) {
+// Reads "Z" or an offset such as "+01:00".
+seconds ReadOffset(Scanner& scanner) {
   if (scanner.Skip('Z')) return seconds(0);
   const bool is_west = scanner.Skip('-');
   if (!is_west) scanner.Expect('+');
@@ -80,8 +81,8 @@ seconds Offset(Scanner& scanner) {
 constexpr WallTime kFirst{std::chrono::sys_days(std::chrono::year(0) / 1 / 1)};
 constexpr WallTime kLast{std::chrono::sys_days(std::chrono::year(9999) / 12 / 31) + days(1) - microseconds(1)};
 
-// Returns the time in whole seconds, "2026-01-02T03:04:05", and the fraction of the second.
-std::pair<std::string, microseconds> Split(WallTime time) {
+// Returns the time in whole seconds as text, "2026-01-02T03:04:05", and the fraction of the second.
+std::pair<std::string, microseconds> FormatSeconds(WallTime time) {
   time = std::clamp(time, kFirst, kLast);
   const auto day = std::chrono::floor<days>(time);
   const std::chrono::year_month_day date(day);
@@ -98,10 +99,10 @@ std::pair<std::string, microseconds> Split(WallTime time) {
 
 WallTime SystemTime() { return std::chrono::floor<microseconds>(std::chrono::system_clock::now()); }
 
-std::string FormatTime(WallTime time) { return Split(time).first + "Z"; }
+std::string FormatTime(WallTime time) { return FormatSeconds(time).first + "Z"; }
 
 std::string FormatMicroTime(WallTime time) {
-  const auto [text, fraction] = Split(time);
+  const auto [text, fraction] = FormatSeconds(time);
   std::string digits = std::to_string(fraction.count());
   digits.insert(0, 6 - digits.size(), '0');
   return text + "." + digits + "Z";
@@ -121,7 +122,7 @@ Result<WallTime> ParseTime(std::string_view text) {
   scanner.Expect(':');
   const seconds s(scanner.Number(2, 0, 59));
   const microseconds fraction = scanner.Skip('.') ? scanner.Fraction() : microseconds(0);
-  const seconds offset = Offset(scanner);
+  const seconds offset = ReadOffset(scanner);
   const std::chrono::year_month_day date(year, month, day);
   if (!scanner.ok() || !scanner.AtEnd() || !date.ok()) return InvalidArgument("not an RFC 3339 time");
   return std::chrono::sys_days(date) + h + m + s + fraction - offset;

@@ -5,7 +5,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-std::optional<WatchEventType> TypeNamed(std::string_view name) {
+std::optional<WatchEventType> ParseType(std::string_view name) {
   if (name == "ADDED") return WatchEventType::kAdded;
   if (name == "MODIFIED") return WatchEventType::kModified;
   if (name == "DELETED") return WatchEventType::kDeleted;
@@ -19,7 +19,7 @@ std::optional<WatchEventType> TypeNamed(std::string_view name) {
 Result<WatchEvent> ParseWatchEvent(std::string_view line) {
   Result<Json> json = ParseObjects(line, ObjectsIn::kEvent);
   if (!json.ok()) return std::move(json).status().While("a watch event");
-  const std::optional<WatchEventType> type = TypeNamed(StringAt(*json, {"type"}));
+  const std::optional<WatchEventType> type = ParseType(StringAt(*json, {"type"}));
   if (!type.has_value()) return InvalidArgument("a watch event without a known type");
   const Json* const object = Find(*json, {"object"});
   if (object == nullptr || !object->is_object()) return InvalidArgument("a watch event without an object");

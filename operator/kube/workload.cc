@@ -11,11 +11,11 @@ namespace {
 
 int64_t CountAt(const Json& value, JsonPath path) { return std::max<int64_t>(0, IntegerAt(value, path).value_or(0)); }
 
-std::string PodGroupOfTemplate(const Json& object) {
+std::string ReadPodGroup(const Json& object) {
   return StringAt(object, {"spec", "template", "spec", "schedulingGroup", "podGroupName"});
 }
 
-std::optional<int64_t> NumberIn(std::string_view text) {
+std::optional<int64_t> ParseNumber(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -25,14 +25,14 @@ std::optional<int64_t> NumberIn(std::string_view text) {
 }  // namespace
 
 bool Job::HasCompleted(const std::string& index) const {
-  const std::optional<int64_t> wanted = NumberIn(index);
+  const std::optional<int64_t> wanted = ParseNumber(index);
   std::string_view rest = completed_indexes;
   while (wanted && !rest.empty()) {
     const std::string_view range = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), range.size() + 1));
     const size_t dash = range.find('-');
-    const std::optional<int64_t> first = NumberIn(range.substr(0, dash));
-    const std::optional<int64_t> last = dash == std::string_view::npos ? first : NumberIn(range.substr(dash + 1));
+    const std::optional<int64_t> first = ParseNumber(range.substr(0, dash));
+    const std::optional<int64_t> last = dash == std::string_view::npos ? first : ParseNumber(range.substr(dash + 1));
     if (first && last && *first <= *wanted && *wanted <= *last) return true;
   }
   return false;
@@ -51,11 +51,11 @@ Result<Job> ParseJob(const Json& object) {
           .success_criteria_met = IsConditionTrue(object, "SuccessCriteriaMet"),
           .completed_at = TimeAt(object, {"status", "completionTime"}),
           .completed_indexes = StringAt(object, {"status", "completedIndexes"}),
-          .pod_group = PodGroupOfTemplate(object)};
+          .pod_group = ReadPodGroup(object)};
   if (const auto suspended = FindCondition(object, "Suspended"); suspended && suspended->is_true()) {
     job.suspended_since = suspended->changed_at;
   }
-  // FailureTarget is set first and has the same reason; Failed follows when the last pod has ended.
+  // FailureTarget comes first; Failed follows with the same reason when the last pod has ended.
   for (const char* const type : {"FailureTarget", "Failed"}) {
     const std::optional<Condition> condition = FindCondition(object, type);
     if (!condition.has_value() || !condition->is_true()) continue;
@@ -73,13 +73,13 @@ Result<StatefulSet> ParseStatefulSet(const Json& object) {
                      .wanted = IntegerAt(object, {"spec", "replicas"}).value_or(1),  // the API server's default
                      .current = CountAt(object, {"status", "replicas"}),
                      .ready = CountAt(object, {"status", "readyReplicas"}),
-                     .pod_group = PodGroupOfTemplate(object)};
+                     .pod_group = ReadPodGroup(object)};
 }
 
 Result<Event> ParseEvent(const Json& object) {
   ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
-  // The legacy event recorder writes lastTimestamp, the new one eventTime and series. Each leaves the other's fields
-  // null.
+  // The legacy event recorder writes lastTimestamp, the new one eventTime and series. The fields of the other recorder
+  // are null.
   WallTime last_seen = meta.created_at;
   for (const auto& time : {TimeAt(object, {"lastTimestamp"}), TimeAt(object, {"eventTime"}),
                            TimeAt(object, {"series", "lastObservedTime"})}) {

@@ -1,4 +1,5 @@
-// The fields of Jobs, StatefulSets and their Events that the operator reads.
+// The fields of Jobs, StatefulSets and Events that the operator reads. The parsers return InvalidArgument if the
+// metadata is invalid; other fields of a wrong type count as unset.
 #pragma once
 
 #include <optional>
@@ -37,14 +38,14 @@ struct StatefulSet {
   ObjectMeta meta;
   int64_t observed_generation = 0;
   int64_t wanted = 0;   // spec.replicas
-  int64_t current = 0;  // status.replicas
+  int64_t current = 0;  // status.replicas: pods that exist
   int64_t ready = 0;
   std::string pod_group;  // of the template's schedulingGroup; empty: its pods are in no PodGroup
   friend bool operator==(const StatefulSet&, const StatefulSet&) = default;
 };
 Result<StatefulSet> ParseStatefulSet(const Json& object);
 
-// An Event of the core group ("v1"), in which a controller reports about the object with `involved_uid`.
+// An Event of the core group ("v1"): a report of a controller about the object with `involved_uid`.
 struct Event {
   ObjectMeta meta;
   std::string involved_uid;

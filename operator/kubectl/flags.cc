@@ -1,6 +1,6 @@
-// Each Add... function declares one subcommand. Its flags live in a shared_ptr that is captured by the command that the
-// parser's callback stores, so they exist as long as the command does. Flags of the cluster are the same for all
-// subcommands.
+// Each Add... function declares one subcommand. The parser's callback stores the command in *chosen. The command
+// captures its flags as a shared_ptr, so that they live as long as it does. All subcommands have the same flags of the
+// cluster.
 #include "operator/kubectl/flags.h"
 
 #include <algorithm>
@@ -19,20 +19,20 @@ namespace {
 
 constexpr const char* kStatusFooter = R"(Examples:
   kubectl espalier status                    # all jobs of the namespace
-  kubectl espalier status -A                 # of all namespaces
+  kubectl espalier status -A                 # all jobs of all namespaces
   kubectl espalier status cora               # one job: roles, conditions, progress, events, location of outputs
   kubectl espalier status cora --watch       # live, until it has ended
   kubectl espalier status cora -o json
 
 With --watch the exit code is 0 when the job has succeeded and 1 when it has failed.)";
 constexpr const char* kLogsFooter = R"(Examples:
-  kubectl espalier logs cora                            # all pods, in the order of time
+  kubectl espalier logs cora                            # all pods, lines sorted by time
   kubectl espalier logs cora --role trainer --rank 0 -f
   kubectl espalier logs cora --role server --previous   # before the containers' last restart
   kubectl espalier logs cora --tail 20
 
-Each line begins with [role-rank]. With -f, pods that come later are followed too, until the job has ended and no
-pod of it runs.)";
+Each line begins with [role-rank]. With -f, pods that start later are followed too, until the job has ended and
+none of its pods runs.)";
 constexpr const char* kDescribeFooter = R"(Example:
   kubectl espalier describe cora
 
@@ -43,11 +43,11 @@ constexpr const char* kFetchFooter = R"(Examples:
   kubectl espalier fetch cora --to results --what model,metrics
   kubectl espalier fetch cora --use-job-credentials --endpoint http://127.0.0.1:9000
 
-Credentials are those of the environment (AWS_ACCESS_KEY_ID and the other names of AWS's tools), or with
---use-job-credentials the job's Secret. Every file is verified by the manifest; repeat an
+Credentials come from the environment (AWS_ACCESS_KEY_ID and the other variables of AWS's tools), or with
+--use-job-credentials from the job's Secret. Every file is verified by the manifest; repeat an
 interrupted fetch to continue it. `espalier verify DIR` checks the folder later.)";
 constexpr const char* kSuspendFooter = R"(Example:
-  kubectl espalier suspend cora     # a checkpoint is written, the pods go
+  kubectl espalier suspend cora     # the job writes a checkpoint, then its pods are deleted
   kubectl espalier resume cora)";
 
 // Parses a timeout as kubectl does: a Go duration in hours, minutes, seconds and milliseconds, or seconds without a
@@ -87,10 +87,11 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
   command->add_option("--user", overrides.user, "A user of the kubeconfig; by default the context's");
   command->add_option("-s,--server", overrides.server, "The API server's URL; by default the cluster's");
   command->add_option("--certificate-authority", overrides.ca_file,
-                      "A file of authorities of the server's certificate");
+                      "A file with the CA certificates that the API server's certificate is verified with");
   command->add_flag("--insecure-skip-tls-verify", overrides.skip_verification,
                     "Do not verify the server's certificate; insecure");
-  command->add_option("--tls-server-name", overrides.tls_server_name, "The name in the server's certificate");
+  command->add_option("--tls-server-name", overrides.tls_server_name,
+                      "The name that the API server's certificate must have; by default the host of the URL");
   command->add_option("--token", overrides.token, "A bearer token; by default the user's credentials");
   command->add_option("--as", overrides.as, "The user to act as");
   command->add_option("--as-group", overrides.as_groups, "A group to act as; repeatable")->allow_extra_args(false);
@@ -102,13 +103,13 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
         if (!timeout) throw CLI::ValidationError("--request-timeout", "'" + text + "': expected 30, 10s, 2m or 1m30s");
         flags->request_timeout = *timeout;
       },
-      "How long one request may take: seconds, or 10s, 2m, 1m30s; by default, and for 0, 30 s");
+      "Time limit of one request: seconds, or a duration such as 10s, 2m or 1m30s; 0, the default: 30 s");
 }
 
 void AddOutputFlag(CLI::App* command, bool* as_json) {
   command
       ->add_option_function<std::string>(
-          "-o,--output", [as_json](const std::string&) { *as_json = true; }, "json")
+          "-o,--output", [as_json](const std::string&) { *as_json = true; }, "Output format; by default text")
       ->check(CLI::IsMember({"json"}));
 }
 
@@ -123,7 +124,7 @@ CLI::App* AddStatus(CLI::App* app, Command* chosen) {
   command->footer(kStatusFooter);
   auto flags = std::make_shared<StatusFlags>();
   auto watch = std::make_shared<bool>(false);
-  CLI::Option* name = command->add_option("name", flags->name, "A DistTraining; without it, all of them");
+  CLI::Option* name = command->add_option("name", flags->name, "A DistTraining; without a name, all of them");
   CLI::Option* all =
       command->add_flag("-A,--all-namespaces", flags->all_namespaces, "Jobs of all namespaces")->excludes(name);
   CLI::Option* watching =
@@ -143,7 +144,7 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
   command->footer(kLogsFooter);
   auto flags = std::make_shared<LogsFlags>();
   command->add_option("name", flags->name, "A DistTraining")->required();
-  command->add_option("--role", flags->role, "Only these pods")->check(CLI::IsMember(RoleNames()));
+  command->add_option("--role", flags->role, "Only pods with this role")->check(CLI::IsMember(RoleNames()));
   command->add_option("--rank", flags->rank, "Only pods with this rank; for servers, the partition")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
   CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Print new lines until the pods end");
@@ -152,7 +153,7 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
   command->add_flag("--timestamps", flags->timestamps, "Print the time of each line");
   command->add_option("--tail", flags->tail_lines, "Only this number of last lines per pod")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  command->add_option("--max-pods", flags->max_pods, "Maximum number of pods at once")
+  command->add_option("--max-pods", flags->max_pods, "Maximum number of program containers whose logs are read at once")
       ->check(CLI::Range(size_t{1}, size_t{1024}))
       ->capture_default_str();
   command->callback([=] { *chosen = [flags](const CommandContext& context) { return PrintLogs(*flags, context); }; });
@@ -169,7 +170,7 @@ CLI::App* AddDescribe(CLI::App* app, Command* chosen) {
 }
 
 CLI::App* AddFetch(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("fetch", "Copy a job's results here");
+  CLI::App* command = app->add_subcommand("fetch", "Copy a job's results to this machine");
   command->footer(kFetchFooter);
   auto flags = std::make_shared<FetchFlags>();
   command->add_option("name", flags->name, "A DistTraining that has succeeded")->required();
@@ -184,7 +185,7 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
       "The URL of the S3 service from this machine; by default $AWS_ENDPOINT_URL_S3, then the document's");
   command->add_flag("--use-job-credentials", flags->use_job_credentials,
                     "Use the credentials in the job's Secret, which you must be allowed to read");
-  command->add_flag("-q,--quiet", flags->quiet, "No progress");
+  command->add_flag("-q,--quiet", flags->quiet, "Show no progress");
   AddOutputFlag(command, &flags->as_json);
   command->callback([=] { *chosen = [flags](const CommandContext& context) { return Fetch(*flags, context); }; });
   return command;

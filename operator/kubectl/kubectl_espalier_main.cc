@@ -1,5 +1,5 @@
 // kubectl-espalier: kubectl runs it as `kubectl espalier`; it also works on its own. A signal stops the command through
-// a stop token, and a second one ends the process.
+// a stop token; a second signal ends the process.
 #include <cstdio>
 #include <thread>
 
@@ -32,12 +32,12 @@ void PrintToUser(const std::string& line) {
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
 
-// Connects by a kubeconfig, as kubectl does. In a pod without a kubeconfig, uses the pod's service account, unless the
-// user has chosen a cluster or a file. A kubeconfig that cannot be used is an error: the user did not mean another
-// cluster.
+// Connects with a kubeconfig, as kubectl does. In a pod without a kubeconfig, uses the pod's service account, unless
+// the user has chosen a cluster or a file. A kubeconfig that exists but cannot be used is an error: the service account
+// might belong to another cluster.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
-  options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
+  options.paths = client::FindKubeConfigPaths(flags.kubeconfig, environment);
   options.paths_are_chosen = !flags.kubeconfig.empty() || !FindValue(environment, "KUBECONFIG").empty();
   options.context = flags.context;
   options.environment = environment;
@@ -46,7 +46,7 @@ Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentM
   const bool has_chosen =
       options.paths_are_chosen || !flags.context.empty() || flags.overrides.chooses_a_cluster_or_user();
   if (connection.ok() || has_chosen || connection.status().code() != StatusCode::kNotFound) return connection;
-  Result<client::Connection> pod = client::InClusterConnection(environment);
+  Result<client::Connection> pod = client::LoadInClusterConnection(environment);
   if (!pod.ok()) return connection;
   RETURN_IF_ERROR(client::Impersonate(flags.overrides, &*pod));
   return pod;

@@ -7,9 +7,9 @@
 
 namespace espalier::ctl::process {
 
-// Writes `words` (one constant line) to stderr and ends the process with `code`. Runs no destructors and no exit hooks,
-// takes no locks and never blocks. If stderr does not take the line at once, for example a full pipe without a reader,
-// the line is lost.
-[[noreturn]] void EndAtOnce(std::string_view words, ExitCode code);
+// Writes `line`, which ends with a newline, to stderr and ends the process with `code`. Runs no destructors and no exit
+// hooks, takes no locks and never blocks. If stderr does not take the line at once, for example a full pipe without a
+// reader, the line is lost.
+[[noreturn]] void EndAtOnce(std::string_view line, ExitCode code);
 
 }  // namespace espalier::ctl::process

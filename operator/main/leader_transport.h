@@ -1,9 +1,9 @@
 // A transport that sends no writes while this process is not the leader.
 //
 // A process can stop for longer than its lease lasts (SIGSTOP, a machine that hangs), so that another process leads.
-// When it resumes in the middle of a reconcile, the thread that ends the process may not have noticed the loss yet.
-// Caveat: if the process stops between the check of this transport and the first byte of the request, the request is
-// sent all the same. Preconditions (resourceVersion, uid) protect against that.
+// When the stopped process resumes in the middle of a reconcile, the thread that ends the process may not have noticed
+// the loss yet. Caveat: if the process stops between the check of this transport and the first byte of the request, the
+// request is sent all the same. Preconditions (resourceVersion, uid) protect against that.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace espalier::ctl::process {
 
-// Thread-safe if `leads` is. `inner` must outlive this object.
+// Thread-safe if `leads` is, which returns whether this process leads. `inner` must outlive this object.
 class LeaderTransport final : public client::HttpTransport {
  public:
   LeaderTransport(client::HttpTransport& inner, std::function<bool()> leads)
@@ -22,6 +22,7 @@ class LeaderTransport final : public client::HttpTransport {
   // Returns Cancelled for a write, without sending it, unless this process leads.
   Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline,
                                     std::stop_token stop = {}) override;
+  // Always sends the request: only reads are streams.
   Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
 
  private:

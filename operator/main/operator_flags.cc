@@ -48,7 +48,7 @@ void AddElectionFlags(CLI::App& app, OperatorFlags* flags) {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   app.add_option("--lease-retry-seconds", flags->lease_retry_seconds,
-                 "time between two attempts to acquire or renew it")
+                 "time between two attempts to acquire or renew the Lease")
       ->envname("ESPALIER_LEASE_RETRY_SECONDS")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
@@ -61,7 +61,7 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_WORKERS")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--qps", flags->qps, "requests to the API server a second; 0: no limit")
+  app.add_option("--qps", flags->qps, "requests to the API server per second; 0: no limit")
       ->envname("ESPALIER_QPS")
       ->check(CLI::Range(0.0, 100000.0))
       ->capture_default_str();
@@ -73,21 +73,22 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_DRAIN_SECONDS")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
-  app.add_option("--core-image", flags->core_image, "of partitioners, graph servers and samplers")
+  app.add_option("--core-image", flags->core_image, "image of partitioners, graph servers and samplers")
       ->envname("ESPALIER_CORE_IMAGE")
       ->capture_default_str();
-  app.add_option("--trainer-image", flags->trainer_image, "of trainers")
+  app.add_option("--trainer-image", flags->trainer_image, "image of trainers")
       ->envname("ESPALIER_TRAINER_IMAGE")
       ->capture_default_str();
   app.add_option("--trainer-cuda-image", flags->trainer_cuda_image,
-                 "of trainers with device CUDA, or with device Auto and a GPU; empty: --trainer-image")
+                 "image of trainers with device CUDA, or with device Auto and a GPU; empty: --trainer-image")
       ->envname("ESPALIER_TRAINER_CUDA_IMAGE");
-  app.add_option("--image-pull-policy", flags->image_pull_policy, "of jobs' pods: Always, IfNotPresent or Never")
+  app.add_option("--image-pull-policy", flags->image_pull_policy,
+                 "pull policy of jobs' images: Always, IfNotPresent or Never")
       ->envname("ESPALIER_IMAGE_PULL_POLICY")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
       ->capture_default_str();
   app.add_option("--image-pull-secrets", flags->image_pull_secrets,
-                 "Secrets of jobs' namespaces that their pods pull images with, separated by commas")
+                 "comma-separated Secrets in each job's namespace with which its pods pull images")
       ->envname("ESPALIER_IMAGE_PULL_SECRETS")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -117,8 +118,8 @@ void AddPortFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
   app.add_option("--metrics-listen", flags->metrics_listen,
-                 "host:port of /metrics over HTTPS, for clients whose bearer token may get it; empty: --admin-listen "
-                 "serves /metrics")
+                 "host:port of /metrics over HTTPS, for clients whose bearer token permits GET of /metrics; empty: "
+                 "--admin-listen serves /metrics")
       ->envname("ESPALIER_METRICS_LISTEN");
   app.add_option("--metrics-certificate", flags->metrics_certificate,
                  "PEM file of the certificate of --metrics-listen; empty: a certificate that clients cannot verify")
@@ -147,14 +148,14 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_ALLOWED_SCRIPTS")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option(
-         "--script-endpoint", flags->script_endpoint,
-         "With --allowed-scripts: spec.storage.s3.endpoint of a DistTraining whose script is in object storage; "
-         "empty: it must have neither an endpoint nor a region.")
+  app.add_option("--script-endpoint", flags->script_endpoint,
+                 "With --allowed-scripts: the spec.storage.s3.endpoint that a DistTraining with a script in object "
+                 "storage must "
+                 "have; empty: it must have neither an endpoint nor a region.")
       ->envname("ESPALIER_SCRIPT_ENDPOINT");
   app.add_option("--job-defaults", flags->job_defaults,
-                 "a YAML or JSON file of partial pod templates for the pods of every job: template, and of a role as "
-                 "trainers.template")
+                 "a YAML or JSON file with partial pod templates for the pods of every job: `template` for all roles, "
+                 "and for one role for example `trainers.template`")
       ->envname("ESPALIER_JOB_DEFAULTS");
   app.add_option("--secret-label", flags->secret_label,
                  "Label (`key` or `key=value`) that every Secret named by a DistTraining must have; empty: no "
@@ -164,7 +165,8 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
 
 constexpr char kNothing[] = "-";
 
-std::optional<std::vector<std::string>> AllowedFrom(const std::vector<std::string>& words) {
+// Returns the allowed names of a flag; nullopt: all names.
+std::optional<std::vector<std::string>> ParseAllowed(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   if (words.size() == 1 && words.front() == kNothing) return std::vector<std::string>();
   return words;
@@ -195,9 +197,9 @@ Status CheckGpuResource(const std::string& name) {
       is_end(kind.front()) && is_end(kind.back())) {
     return Status();
   }
-  return InvalidArgument(
-      "--gpu-resource: '" + name +
-      "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+  return InvalidArgument("--gpu-resource: '" + name +
+                         "' is not an extended resource: expected DOMAIN/NAME such as nvidia.com/gpu, with a DOMAIN "
+                         "other than kubernetes.io");
 }
 
 Status CheckMetricsFlags(const OperatorFlags& flags) {
@@ -242,7 +244,7 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
   RETURN_IF_ERROR(CheckMetricsFlags(flags));
   if (flags.cluster_wide && !flags.name_space.empty()) {
-    return InvalidArgument("--namespace and --cluster-wide exclude each other");
+    return InvalidArgument("--namespace and --cluster-wide are both set: set only one of them");
   }
   if (flags.core_image.empty()) return InvalidArgument("--core-image is empty");
   if (flags.trainer_image.empty()) return InvalidArgument("--trainer-image is empty");
@@ -269,18 +271,19 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
       flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds > 2 * flags.lease_retry_seconds;
   if (flags.leader_elect && !in_order) {
     return InvalidArgument(
-        "--lease-seconds must be more than --lease-renew-seconds, and that more than twice --lease-retry-seconds");
+        "--lease-seconds must be more than --lease-renew-seconds, and --lease-renew-seconds more than twice "
+        "--lease-retry-seconds");
   }
   return Status();
 }
 
 Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment) {
   if (flags.kubeconfig.empty() && flags.context.empty()) {
-    Result<client::Connection> pod = client::InClusterConnection(environment);
+    Result<client::Connection> pod = client::LoadInClusterConnection(environment);
     if (pod.ok() || pod.status().code() != StatusCode::kNotFound) return pod;
   }
   client::KubeConfigOptions options;
-  options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
+  options.paths = client::FindKubeConfigPaths(flags.kubeconfig, environment);
   options.context = flags.context;
   options.environment = environment;
   return client::LoadKubeConfig(options);
@@ -296,11 +299,11 @@ Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags) {
   return defaults;
 }
 
-controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags) {
-  return {.service_accounts = AllowedFrom(flags.allowed_service_accounts),
-          .images = AllowedFrom(flags.allowed_images),
+controller::PodPolicy MakePodPolicy(const OperatorFlags& flags) {
+  return {.service_accounts = ParseAllowed(flags.allowed_service_accounts),
+          .images = ParseAllowed(flags.allowed_images),
           .secret_label = flags.secret_label,
-          .scripts = AllowedFrom(flags.allowed_scripts),
+          .scripts = ParseAllowed(flags.allowed_scripts),
           .script_endpoint = flags.script_endpoint};
 }
 

@@ -23,13 +23,13 @@ struct OperatorFlags {
 
   bool leader_elect = true;
   std::string lease_name = "espalier-operator";
-  std::string lease_namespace;  // empty: as name_space's default
+  std::string lease_namespace;  // empty: the pod's own, or the context's
   int lease_seconds = 10;
   int lease_renew_seconds = 7;
   int lease_retry_seconds = 2;
 
   int workers = 4;
-  double qps = 50;  // 0: no limit
+  double qps = 50;  // requests to the API server per second; 0: no limit
   double burst = 100;
   int drain_seconds = 30;
 
@@ -39,14 +39,14 @@ struct OperatorFlags {
   std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
   std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
-  std::string gpu_resource = resources::kGpuResource;  // of spec.trainers.gpus
+  std::string gpu_resource = resources::kGpuResource;  // extended resource that spec.trainers.gpus counts
   bool gang_scheduling = false;                        // pods of a role start all-or-nothing, by PodGroups
   bool kueue = false;                                  // jobs with a queue label wait for Kueue's admission
   std::string job_defaults;                            // a file; empty: none
   std::vector<std::string> allowed_service_accounts;   // empty: all; "-": only the jobs' own
   std::vector<std::string> allowed_images;             // prefixes of names; empty: all; "-": only the operator's
   std::vector<std::string> allowed_scripts;            // sources; empty: all; "-": none
-  std::string script_endpoint;                         // required of jobs with a script, with allowed_scripts
+  std::string script_endpoint;                         // the only one allowed for jobs with a script in object storage
   std::string secret_label;                            // "key" or "key=value"; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
@@ -56,6 +56,7 @@ struct OperatorFlags {
   std::string log_format = "auto";
 };
 
+// Adds all flags. Parsing stores their values in *flags, which must outlive the parsing.
 void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
 
 // Returns InvalidArgument if a flag is invalid or flags contradict each other. The message names them.
@@ -68,7 +69,7 @@ Result<client::Connection> MakeConnection(const OperatorFlags& flags, const Envi
 // Reads the file of --job-defaults. Errors name the file and the field.
 Result<resources::JobDefaults> ReadJobDefaults(const OperatorFlags& flags);
 
-controller::PodPolicy PodPolicyFrom(const OperatorFlags& flags);
+controller::PodPolicy MakePodPolicy(const OperatorFlags& flags);
 
 // Returns the namespace to watch; "": all namespaces.
 std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection);

@@ -94,9 +94,9 @@ TEST(OperatorFlagsTest, ReadsTheResourceOfGpus) {
   for (const char* const name : {"", "gpu", "cpu", "/gpu", "nvidia.com/", "nvidia.com/g/u", "nvidia.com/-gpu",
                                  "Nvidia.com/gpu", "kubernetes.io/gpu", "gpu.kubernetes.io/gpu"}) {
     flags.gpu_resource = name;
-    EXPECT_EQ(CheckOperatorFlags(flags).message(),
-              "--gpu-resource: '" + std::string(name) +
-                  "' is not an extended resource: expected DOMAIN/NAME, as nvidia.com/gpu, not of kubernetes.io");
+    EXPECT_EQ(CheckOperatorFlags(flags).message(), "--gpu-resource: '" + std::string(name) +
+                                                       "' is not an extended resource: expected DOMAIN/NAME such as "
+                                                       "nvidia.com/gpu, with a DOMAIN other than kubernetes.io");
   }
 }
 
@@ -114,12 +114,12 @@ TEST(OperatorFlagsTest, ReadsDefaultsOfJobsFromAFile) {
 
 TEST(OperatorFlagsTest, ReadsPodPolicy) {
   OperatorFlags flags;
-  EXPECT_TRUE(PodPolicyFrom(flags).allows_everything());
+  EXPECT_TRUE(MakePodPolicy(flags).allows_everything());
   CLI::App app;
   AddOperatorFlags(app, &flags);
   app.parse("--allowed-service-accounts - --allowed-images r.example/a,r.example/b --secret-label use=yes", false);
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());
-  const controller::PodPolicy policy = PodPolicyFrom(flags);
+  const controller::PodPolicy policy = MakePodPolicy(flags);
   EXPECT_EQ(policy.service_accounts, std::vector<std::string>());
   EXPECT_EQ(policy.images, (std::vector<std::string>{"r.example/a", "r.example/b"}));
   EXPECT_EQ(policy.secret_label, "use=yes");
@@ -135,7 +135,7 @@ TEST(OperatorFlagsTest, ReadsScriptPolicy) {
   AddOperatorFlags(app, &flags);
   app.parse("--allowed-scripts s3://code/approved,ConfigMap/code --script-endpoint https://s3.example.com", false);
   EXPECT_TRUE(CheckOperatorFlags(flags).ok()) << CheckOperatorFlags(flags).ToString();
-  const controller::PodPolicy policy = PodPolicyFrom(flags);
+  const controller::PodPolicy policy = MakePodPolicy(flags);
   EXPECT_EQ(policy.scripts, (std::vector<std::string>{"s3://code/approved", "ConfigMap/code"}));
   EXPECT_EQ(policy.script_endpoint, "https://s3.example.com");
   for (const char* const place :
@@ -148,7 +148,7 @@ TEST(OperatorFlagsTest, ReadsScriptPolicy) {
   flags.allowed_scripts = {"-"};
   flags.script_endpoint.clear();
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());
-  EXPECT_EQ(PodPolicyFrom(flags).scripts, std::vector<std::string>());
+  EXPECT_EQ(MakePodPolicy(flags).scripts, std::vector<std::string>());
 }
 
 TEST(OperatorFlagsTest, RefusesNamespaceWithClusterWide) {

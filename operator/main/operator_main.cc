@@ -1,5 +1,5 @@
-// espalier-operator: runs DistTrainings on Kubernetes. Parses and checks flags, then starts the admin server first, so
-// that problems with the API server can be observed.
+// espalier-operator: runs DistTrainings on Kubernetes. The admin server starts before the connection to the API server
+// is made, so that problems with the API server can be observed.
 #include "CLI/CLI.hpp"
 #include "operator/client/cpprest/cpprest_transport.h"
 #include "operator/main/end_at_once.h"

@@ -26,7 +26,7 @@ using telemetry::Log;
 
 // How often a wait checks whether a stop was requested.
 constexpr std::chrono::milliseconds kPollInterval{100};
-constexpr std::chrono::seconds kLastEvents{3};
+constexpr std::chrono::seconds kLastEventsTimeout{3};  // for writing the last events after SIGTERM
 // The limit for work that has already been cancelled.
 constexpr std::chrono::seconds kStopTimeout{1};
 constexpr std::chrono::seconds kLivenessGrace{5};
@@ -52,7 +52,7 @@ runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, c
 // reconciles is stopped, and this one writes the last events.
 client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
   client::ApiClientOptions options = MakeClientOptions(flags);
-  options.call_timeout = kLastEvents;
+  options.call_timeout = kLastEventsTimeout;
   return options;
 }
 
@@ -74,7 +74,7 @@ controller::ControllerOptions MakeControllerOptions(const OperatorFlags& flags, 
                       .image_pull = {flags.image_pull_policy, flags.image_pull_secrets},
                       .gpu_resource = flags.gpu_resource,
                       .job_defaults = context.job_defaults};
-  options.pod_policy = PodPolicyFrom(flags);
+  options.pod_policy = MakePodPolicy(flags);
   options.kueue = flags.kueue;
   options.gang_scheduling = flags.gang_scheduling;
   options.num_workers = flags.workers;
@@ -165,7 +165,7 @@ class Operator {
     // Requests still in progress, by the caches or by a slow reconcile, are no longer needed.
     client_.Stop();
     controller_.Stop(Deadline::After(kStopTimeout));
-    events_.Stop(Deadline::After(kLastEvents));
+    events_.Stop(Deadline::After(kLastEventsTimeout));
     if (!drained) {
       // No other process may lead while this one might still write: the lease is left to expire.
       Log(Level::kWarning, "running reconciles did not end in time; the lease is not released and expires");

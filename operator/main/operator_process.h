@@ -20,7 +20,7 @@
 
 namespace espalier::ctl::process {
 
-// Everything that the process needs besides its flags. All of it must outlive Run.
+// Everything that the process needs besides its flags. All of it must outlive RunOperator.
 struct OperatorContext {
   client::HttpTransport& transport;
   telemetry::AdminServer& admin;

@@ -1,4 +1,4 @@
-// Recent decisions about bearer tokens, so that a scraper does not cost two requests to the API server each time.
+// A cache of decisions about bearer tokens, so that not every scrape sends two requests to the API server.
 #pragma once
 
 #include <chrono>
@@ -14,17 +14,18 @@ namespace espalier::ctl::metrics_port {
 
 enum class Decision {
   kAllowed,
-  kForbidden,       // the token is valid, and its user may not get the metrics
+  kForbidden,       // the token is valid, but its user may not get the metrics
   kUnauthenticated  // the API server does not accept the token
 };
 
 struct DecisionCacheOptions {
+  // How long a decision is used.
   std::chrono::seconds keep_allowed{60};
-  std::chrono::seconds keep_refused{10};
+  std::chrono::seconds keep_refused{10};  // kForbidden and kUnauthenticated
   size_t max_decisions = 256;
 };
 
-// Holds digests of tokens, not the tokens. Owned by one thread; `clock` must outlive it.
+// Stores digests of tokens, not the tokens. Not thread-safe. `clock` must outlive it.
 class DecisionCache {
  public:
   explicit DecisionCache(DecisionCacheOptions options = {}, Clock& clock = Clock::Real())
@@ -32,7 +33,7 @@ class DecisionCache {
 
   // Returns the decision about the token, or nullopt if there is none that is recent enough.
   std::optional<Decision> Find(std::string_view token) const;
-  // Keeps the decision. A full cache first drops the decision that expires first: refusals before permissions.
+  // Stores the decision. If there are then too many decisions, drops the one that expires first, usually a refusal.
   void Keep(std::string_view token, Decision decision);
   size_t size() const { return kept_.size(); }
 

@@ -55,7 +55,7 @@ Json MakeAccessReview(const Json& user) {
 MetricsGuard::MetricsGuard(client::ApiClient& client, MetricsGuardOptions options, Clock& clock)
     : client_(client), cache_(options.cache, clock), bucket_(options.reviews_per_second, options.review_burst, clock) {}
 
-std::optional<HttpResponse> MetricsGuard::Refuse(const telemetry::HttpRequest& request) {
+std::optional<HttpResponse> MetricsGuard::CheckAccess(const telemetry::HttpRequest& request) {
   const std::string token = ParseBearerToken(request.authorization);
   if (token.empty()) {
     return HttpResponse{.status = 401, .body = "the request has no bearer token\n", .challenge = "Bearer"};

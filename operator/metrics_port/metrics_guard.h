@@ -15,21 +15,22 @@ namespace espalier::ctl::metrics_port {
 
 struct MetricsGuardOptions {
   DecisionCacheOptions cache;
-  // The largest rate of token reviews, and the largest number of reviews at once after a pause. A token beyond this
-  // limit is refused with 429, so that invalid tokens neither delay other scrapers nor load the API server.
+  // The largest rate of token reviews, and the largest number of reviews at once after a pause. A request that needs a
+  // review beyond this limit is refused with 429, so that invalid tokens neither delay other scrapers nor load the API
+  // server.
   double reviews_per_second = 5;
   double review_burst = 20;
 };
 
-// Owned by one thread. The references must outlive it.
+// Not thread-safe. The references must outlive it.
 class MetricsGuard {
  public:
   explicit MetricsGuard(client::ApiClient& client, MetricsGuardOptions options = {}, Clock& clock = Clock::Real());
 
   // Returns nullopt if the request may get the metrics. Otherwise returns the response that refuses it: 401 without a
-  // valid token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server does not answer,
+  // valid token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server returns an error,
   // which is also logged. Blocks for two calls of the client if no recent decision is cached. Errors are not cached.
-  std::optional<telemetry::HttpResponse> Refuse(const telemetry::HttpRequest& request);
+  std::optional<telemetry::HttpResponse> CheckAccess(const telemetry::HttpRequest& request);
 
  private:
   Result<Decision> Review(const std::string& token);

@@ -21,7 +21,7 @@ class MetricsGuardTest : public ::testing::Test {
   }
 
   std::optional<telemetry::HttpResponse> Refuse(const std::string& authorization) {
-    return guard_.Refuse({"GET", "/metrics", "", authorization});
+    return guard_.CheckAccess({"GET", "/metrics", "", authorization});
   }
   int CodeFor(const std::string& authorization) {
     const std::optional<telemetry::HttpResponse> refusal = Refuse(authorization);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::chrono::seconds kCallTimeout{3};
 constexpr std::chrono::hours kOwnCertificateValidity{24 * 365 * 10};
 
-// The guard limits the reviews, so the client does not.
+// The client has no rate limit, because the guard limits the reviews.
 client::ApiClientOptions MakeClientOptions() {
   client::ApiClientOptions options;
   options.qps = 0;
@@ -42,8 +42,9 @@ struct MetricsPort::Parts {
 
   client::ClientMetrics client_metrics;
   client::ApiClient client;
-  MetricsGuard guard{client};             // used by the server's thread only
-  std::unique_ptr<TlsChannels> channels;  // the same
+  // Both are used by the server's thread only.
+  MetricsGuard guard{client};
+  std::unique_ptr<TlsChannels> channels;
   std::unique_ptr<telemetry::AdminServer> server;
 };
 
@@ -56,7 +57,9 @@ Result<std::unique_ptr<MetricsPort>> MetricsPort::Start(const MetricsPortOptions
   server.listen_address = options.listen_address;
   server.paths = telemetry::AdminPaths::kMetrics;
   server.open_channel = [parts = parts.get()](int descriptor) { return parts->channels->Open(descriptor); };
-  server.guard = [parts = parts.get()](const telemetry::HttpRequest& request) { return parts->guard.Refuse(request); };
+  server.guard = [parts = parts.get()](const telemetry::HttpRequest& request) {
+    return parts->guard.CheckAccess(request);
+  };
   ASSIGN_OR_RETURN(parts->server, telemetry::AdminServer::Start(server, metrics));
   return std::unique_ptr<MetricsPort>(new MetricsPort(std::move(parts)));
 }

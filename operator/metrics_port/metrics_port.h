@@ -1,5 +1,6 @@
-// The operator's /metrics over HTTPS, for clients whose bearer token may get it, on a port of its own. Probes stay on
-// the admin port, because the kubelet has no token (as in controller-runtime).
+// Serves the operator's /metrics over HTTPS on a separate port, for clients whose bearer token has the permission to
+// get it. Probes stay on the admin port, because the kubelet has no token; controller-runtime separates the ports in
+// the same way.
 //
 //   connection ─► TLS (tls_channel) ─► token, permission (metrics_guard) ─► /metrics (telemetry::AdminServer)
 #pragma once
@@ -15,8 +16,8 @@ namespace espalier::ctl::metrics_port {
 
 struct MetricsPortOptions {
   std::string listen_address = "127.0.0.1:0";  // host:port; port 0 picks a free one
-  // Empty: a certificate that the process makes itself, which clients cannot verify. The connection is then encrypted
-  // without proof that the peer is the operator.
+  // Empty: the process makes a certificate, which clients cannot verify: the connection is then encrypted, but without
+  // proof that the server is the operator.
   CertificateFiles certificate;
 };
 

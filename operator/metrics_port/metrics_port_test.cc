@@ -109,9 +109,9 @@ TEST_F(MetricsPortTest, NamesInvalidCertificateFile) {
   const std::string certificate = folder_.CertificateFile(PeerRole::kOperator);
   const std::string key = folder_.KeyFile(PeerRole::kOperator);
   EXPECT_EQ(start({"/nowhere/tls.crt", key}).code(), StatusCode::kNotFound);
-  EXPECT_EQ(start({key, key}), InvalidArgument(key + " and " + key + ": no certificate in PEM, or an invalid one"));
-  EXPECT_EQ(start({certificate, certificate}),
-            InvalidArgument(certificate + " and " + certificate + ": no private key in PEM without a password"));
+  EXPECT_EQ(start({key, key}), InvalidArgument(key + " and " + key + ": expected a valid PEM certificate"));
+  EXPECT_EQ(start({certificate, certificate}), InvalidArgument(certificate + " and " + certificate +
+                                                               ": expected a PEM private key that is not encrypted"));
   EXPECT_EQ(start({folder_.CaFile(), key}),
             InvalidArgument(folder_.CaFile() + " and " + key + ": the key is of another certificate"));
 }

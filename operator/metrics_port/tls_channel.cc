@@ -1,8 +1,9 @@
 // A channel is an SSL object on the connection's own descriptor. SSL_read and SSL_write also do the handshake, so a
 // channel has no state of its own: when OpenSSL must read or write first, the channel reports the event to wait for.
 //
-// The kubelet replaces a mounted Secret by renaming a symbolic link to a folder. The two files are therefore compared
-// by device, inode and time of change at each new connection, and read again if they differ.
+// The kubelet replaces a mounted Secret by renaming a symbolic link to a folder. At each new connection, device, inode
+// and modification time of both files are therefore compared with the values at the last reading; if they differ, the
+// files are read again.
 #include "operator/metrics_port/tls_channel.h"
 
 #include <openssl/ssl.h>
@@ -63,7 +64,7 @@ class TlsChannel final : public telemetry::AdminChannel {
   const ConnectionHandle connection_;
 };
 
-// Identifies the content of both files: device, inode and time of change of each.
+// Device, inode and modification time of both files, which identify their contents.
 using Versions = std::array<int64_t, 8>;
 
 Versions ReadVersions(const CertificateFiles& files) {
@@ -94,15 +95,14 @@ Status UseCertificate(SSL_CTX* context, const std::vector<pki::CertificateHandle
 
 Result<ContextHandle> MakeContext(const std::string& certificate_pem, const std::string& key_pem) {
   const std::vector<pki::CertificateHandle> chain = pki::ReadCertificates(certificate_pem);
-  if (chain.empty()) return InvalidArgument("no certificate in PEM, or an invalid one");
+  if (chain.empty()) return InvalidArgument("expected a valid PEM certificate");
   const pki::KeyHandle key = pki::ReadKey(key_pem);
-  if (key == nullptr) return InvalidArgument("no private key in PEM without a password");
+  if (key == nullptr) return InvalidArgument("expected a PEM private key that is not encrypted");
   ContextHandle context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return OpenSslError(StatusCode::kInternal, "making a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
-  // Sessions are not resumed: each scrape is one connection, and a resumed session would keep a certificate that was
-  // replaced.
+  // Sessions are not resumed: a resumed session would continue with a certificate that was replaced.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);

@@ -17,13 +17,13 @@ struct CertificateFiles {
 };
 
 // Opens channels with TLS 1.2 or later. The files are read again when they change, so that a renewed certificate is
-// used without a restart; files that cannot be used are logged, and the previous certificate stays. Owned by one
-// thread. Channels may outlive it. The process must ignore SIGPIPE, as telemetry::StopSignal does: OpenSSL writes to
-// sockets without MSG_NOSIGNAL.
+// used without a restart; if the new files cannot be used, this is logged and the previous certificate stays in use.
+// Not thread-safe. Channels may outlive it. The process must ignore SIGPIPE, for example by telemetry::StopSignal,
+// because OpenSSL writes to sockets without MSG_NOSIGNAL.
 class TlsChannels {
  public:
-  // Uses the certificate of two files. Errors name the file: NotFound, PermissionDenied and others if it cannot be
-  // read; InvalidArgument if it has no certificate, or if the key belongs to another certificate.
+  // Uses the certificate and key in two files. Errors name the files: NotFound, PermissionDenied and others if a file
+  // cannot be read; InvalidArgument if there is no valid certificate or key, or if the key is not the certificate's.
   static Result<std::unique_ptr<TlsChannels>> FromFiles(CertificateFiles files);
   // Uses a fixed certificate.
   static Result<std::unique_ptr<TlsChannels>> FromPair(const pki::KeyAndCertificate& pair);
@@ -31,7 +31,8 @@ class TlsChannels {
   TlsChannels(const TlsChannels&) = delete;
   TlsChannels& operator=(const TlsChannels&) = delete;
 
-  // Returns a channel of a connection that a client has opened, or null if there is no memory for one.
+  // Returns a channel on `descriptor`, an accepted connection, which stays the caller's. Returns null if there is no
+  // memory for a channel.
   std::unique_ptr<telemetry::AdminChannel> Open(int descriptor);
 
  private:

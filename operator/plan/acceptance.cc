@@ -41,8 +41,8 @@ const std::string& DefaultImage(Role role, const job::DistTraining& job, const D
   return may_use_cuda && !defaults.trainer_cuda_image.empty() ? defaults.trainer_cuda_image : defaults.trainer_image;
 }
 
-// Returns whether the trainers' image is one of the operator's two, and the job is suspended, so that its device may
-// have changed.
+// Returns whether `image` is one of the operator's two trainer images, and the job is suspended, so that the trainers'
+// device may have changed.
 bool MayMoveBetweenTrainerImages(const api::Spec& spec, const Defaults& defaults, const api::Status& status,
                                  const std::string& image) {
   if (image != defaults.trainer_image && image != defaults.trainer_cuda_image) return false;
@@ -50,8 +50,8 @@ bool MayMoveBetweenTrainerImages(const api::Spec& spec, const Defaults& defaults
 }
 
 // Resolves each image once, so that an upgraded operator does not bring its own new images into a job that has begun.
-// An image in the document replaces the resolved one; the API server allows such a change, and one of the trainers'
-// device, only while the job is suspended.
+// An image in the document replaces the resolved one. The API server allows changes of images and of the trainers'
+// device only while the job is suspended.
 void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   for (const Role role : api::kRoles) {
     std::string& image = status->images[api::ToString(role)];
@@ -92,8 +92,8 @@ bool RemovesSamplers(const PlanBuilder& builder) {
 // without an observed suspension shows that a suspension was missed. The operator then suspends and resumes the job
 // itself. Otherwise pods would keep their old image until they are replaced one by one, and trainers would keep the
 // names of samplers that no longer exist. Other changes that need a suspension (templates, variables) are not detected:
-// they change the inputs of children (kInputsAnnotation), but so does an upgrade of the operator, which must not end
-// running pods.
+// they would show only as changed inputs of children (kInputsAnnotation), but an upgrade of the operator also changes
+// these, and must not end running pods.
 bool WasSuspendedUnseen(const PlanBuilder& builder) {
   const api::Status& before = builder.training().status;
   if (!before.started_at || builder.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
@@ -132,8 +132,8 @@ void PlanDryRun(PlanBuilder& builder) {
 // child itself is reported. An unreachable webhook or a taken name does count, because it would block the replacements
 // too.
 bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_run) {
-  const bool is_of_what_goes = dry_run.refusal == Refusal::kForbidden && training.status.started_at;
-  return dry_run.refusal != Refusal::kNone && !is_of_what_goes;
+  const bool may_be_temporary = dry_run.refusal == Refusal::kForbidden && training.status.started_at;
+  return dry_run.refusal != Refusal::kNone && !may_be_temporary;
 }
 
 const char* ToReason(Refusal refusal) {

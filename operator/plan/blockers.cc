@@ -1,5 +1,10 @@
 // Blockers are not failures: the job continues by itself when a user or administrator has fixed the problem.
-
+//
+// Before the stages, DetectBlockers finds the blockers of the whole job: missing Secrets and refused objects. A stage
+// whose role is not ready calls BlockerFor, which finds, in this order, a suspended Job, pods that could not be
+// created, a gang that does not fit on the nodes, and a pod that cannot start. The messages about pods that could not
+// be created, and about volumes that cannot be mounted, come from events, which are read only while pods or their
+// containers are missing.
 #include "operator/plan/blockers.h"
 
 #include <algorithm>
@@ -14,7 +19,7 @@ namespace {
 
 using api::Role;
 
-const char* ReasonOfWaiting(std::string_view waiting) {
+const char* ToBlockerReason(std::string_view waiting) {
   for (const char* pull : {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull",
                            "ImageInspectError", "RegistryUnavailable"}) {
     if (waiting == pull) return kImagePull;
@@ -26,7 +31,7 @@ const char* ReasonOfWaiting(std::string_view waiting) {
 }
 
 std::optional<Blocker> FindContainerBlocker(const kube::Pod& pod, const kube::ContainerState& container) {
-  const char* reason = ReasonOfWaiting(container.waiting_reason);
+  const char* reason = ToBlockerReason(container.waiting_reason);
   if (reason == nullptr) return std::nullopt;
   Blocker blocker{.reason = reason, .message = container.waiting_message};
   const bool has_failed_before = container.last_ended && container.last_ended->exit_code != 0;
@@ -42,8 +47,8 @@ std::optional<Blocker> FindContainerBlocker(const kube::Pod& pod, const kube::Co
 
 std::optional<Blocker> FindPodBlocker(const kube::Pod& pod, const Observed& seen) {
   if (ProgramHasEnded(pod) || ProgramIsReady(pod) || pod.meta.deletion_requested_at) return std::nullopt;
-  if (!pod.unscheduled_reason.empty()) return Blocker{.reason = kUnschedulable, .message = pod.unscheduled_reason};
-  // Program containers first. Others matter too, such as an init container or a sidecar that must start before the
+  if (!pod.unscheduled_message.empty()) return Blocker{.reason = kUnschedulable, .message = pod.unscheduled_message};
+  // Program containers first, then the others, such as an init container or a sidecar that must start before the
   // program.
   for (const bool of_program : {true, false}) {
     for (const kube::ContainerState& container : pod.containers) {
@@ -63,6 +68,7 @@ bool HasUserVolumes(const api::Spec& spec, Role role) {
          !kube::ListAt(spec.role(role).pod_template, {"spec", "volumes"}).empty();
 }
 
+// Returns the first pod without containers of each role with user volumes.
 std::vector<const kube::Pod*> PodsWithoutContainers(const api::DistTraining& training, const World& world) {
   std::vector<const kube::Pod*> waiting;
   for (const Role role : api::kRoles) {
@@ -116,10 +122,10 @@ std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   const auto by = seen.suspended_by.find(job.meta.key.name);
   std::optional<kube::WallTime> since = job.suspended_since;
   if (!since && by != seen.suspended_by.end()) since = by->second.since;
-  std::string text = "spec.suspend of Job " + job.meta.key.name + " is true since " +
+  std::string text = "spec.suspend of Job " + job.meta.key.name + " has been true since " +
                      kube::FormatTime(since.value_or(job.meta.created_at)) + ", set by ";
   if (by == seen.suspended_by.end()) return text + "an unknown field manager";
-  // The API server attributes a field that a mutating webhook sets to the field manager of the request.
+  // For a field that a mutating webhook sets, the API server records the field manager of the request.
   if (by->second.name == kFieldManager) return text + "an admission webhook when the operator created the Job";
   return text + "field manager " + by->second.name;
 }
@@ -181,22 +187,22 @@ std::chrono::seconds EventReadInterval(std::chrono::microseconds missing_for) {
                     kMaxEventReadInterval);
 }
 
-std::string Joined(const std::vector<std::string>& names) {
+std::string JoinNames(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
-Blocker OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
+Blocker MakeSecretBlocker(const std::vector<Observed::MissingSecret>& missing) {
   std::vector<std::string> absent;
   std::string incomplete;
   for (const Observed::MissingSecret& secret : missing) {
     if (secret.keys.empty()) absent.push_back(secret.name);
-    if (!secret.keys.empty()) incomplete += "; the Secret " + secret.name + " lacks " + Joined(secret.keys);
+    if (!secret.keys.empty()) incomplete += "; the Secret " + secret.name + " lacks " + JoinNames(secret.keys);
   }
   if (absent.empty()) return {.reason = kSecretKeyMissing, .message = incomplete.substr(2)};
   return {.reason = kSecretMissing,
-          .message = "the document names Secrets that do not exist: " + Joined(absent) + incomplete};
+          .message = "the document names Secrets that do not exist: " + JoinNames(absent) + incomplete};
 }
 
 }  // namespace
@@ -244,18 +250,18 @@ void DetectBlockers(PlanBuilder& builder) {
   if (builder.run_policy().suspend) return;
   const Observed& seen = builder.seen();
   if (!seen.missing_secrets.empty()) {
-    builder.BlockChanges(OfSecrets(seen.missing_secrets));
+    builder.BlockChanges(MakeSecretBlocker(seen.missing_secrets));
     builder.RequeueAfter(kMinEventReadInterval);
   }
   if (seen.refusal)
     builder.SetBlocker({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
-  const auto ask_from = [&](kube::WallTime due) {
+  const auto requeue_from = [&](kube::WallTime due) {
     builder.RequeueAt(due > builder.now() ? due : builder.now() + EventReadInterval(builder.now() - due));
   };
   for (const MissingPods& missing_pods : ListMissingPods(builder.training(), builder.world(), builder.now()))
-    ask_from(missing_pods.complete_by);
+    requeue_from(missing_pods.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
-    ask_from(pod->meta.created_at + kPodsMissing);
+    requeue_from(pod->meta.created_at + kPodsMissing);
   }
 }
 

@@ -9,8 +9,8 @@ namespace espalier::ctl::plan {
 // Finds missing Secrets and refused objects; called before the stages. Also requeues for Secrets and events, which no
 // watch covers.
 void DetectBlockers(PlanBuilder& builder);
-// Returns the blocker that keeps `role` from becoming ready: that of the whole job, or else that of the role's pods.
-// nullopt: there is none.
+// Returns the blocker that keeps `role` from becoming ready: that of the whole job, or else that of the role, which is
+// recorded (PlanBuilder::AddNote). nullopt: there is none.
 std::optional<Blocker> BlockerFor(PlanBuilder& builder, api::Role role);
 // How long pods or their containers must be missing before the operator looks for the cause.
 inline constexpr std::chrono::seconds kPodsMissing{3};
@@ -24,7 +24,8 @@ std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, co
 bool WaitsForItsContainers(const kube::Pod& pod);
 // Returns the names of current Jobs that another writer has suspended.
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
-// Returns whether `reason` is that of a blocker of pods: they start when a user or administrator has fixed the problem.
+// Returns whether `reason` is that of a blocker that keeps pods from starting until a user or administrator has fixed
+// the problem.
 bool IsFixablePodBlocker(const std::string& reason);
 // Sets or clears status.last_error according to the blockers that were found.
 void WriteLastError(PlanBuilder& builder);

@@ -229,7 +229,7 @@ TEST(BlockersTest, APodWithoutANodeIsUnschedulable) {
   Scene scene;
   scene.PartitionJobDone();
   kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
-  pod->unscheduled_reason = "0/3 nodes are available: 3 Insufficient memory.";
+  pod->unscheduled_message = "0/3 nodes are available: 3 Insufficient memory.";
   scene.cluster().SetReady("cora-server-0-0", false);
   const Plan plan = scene.NextPlan();
   EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, kUnschedulable);
@@ -336,7 +336,7 @@ TEST(BlockersTest, SuspendedChildIsNamedWithWriterAndTime) {
   scene.SettleAfter(std::chrono::seconds(60));
   EXPECT_EQ(scene.ReasonOf(api::kTrainersReady), kJobSuspended);
   EXPECT_EQ(scene.MessageOf(api::kTrainersReady),
-            "spec.suspend of Job cora-trainer-1 is true since " + since + ", set by field manager kueue");
+            "spec.suspend of Job cora-trainer-1 has been true since " + since + ", set by field manager kueue");
   EXPECT_EQ(scene.status().last_error->reason, kJobSuspended);
   scene.cluster().SuspendJob("cora-trainer-1", false, "kueue");
   scene.Settle();

@@ -1,8 +1,8 @@
-// Creates what the pods of all roles need before they start: Service, account, document, network policy, certificates.
+// Creates what the pods of all roles need before they start: Service, ServiceAccount, NetworkPolicy, the ConfigMap with
+// the document, and certificates.
 //
-// No watch covers Secrets. They are read every ten minutes, and at once if a pod shows that one is missing or unusable:
-// it cannot mount its volumes, or ends with 77 and a message about certificates.
-
+// No watch covers Secrets. They are read every ten minutes, and earlier if a pod cannot mount its volumes, or ends with
+// 77 and a message about certificates: then a Secret may be missing or unusable.
 #include "operator/plan/certificate_stage.h"
 
 #include <algorithm>
@@ -22,18 +22,20 @@ constexpr std::chrono::minutes kCertificateCheckInterval{10};
 // A pod that has waited for its containers for kLongWait may lack its Secret of certificates. It may also just pull a
 // large image, so while it waits the Secrets are read only every kRereadIntervalWhileWaiting.
 constexpr std::chrono::seconds kLongWait{15}, kRereadIntervalWhileWaiting{30};
+// After a pod has ended because of certificates, Secrets that were read longer ago than this are read again.
 constexpr std::chrono::seconds kRereadDelayAfterExit{4};
 // How long kubelets may still mount the old contents of a Secret after it was replaced.
 constexpr std::chrono::minutes kMountDelay{2};
 
-std::string RenewalAskedFor(const api::DistTraining& training) {
+// Returns the annotation by which a user requests new certificates; "": none.
+std::string FindRenewalRequest(const api::DistTraining& training) {
   const auto found = training.meta.annotations.find(resources::kRenewAnnotation);
   return found == training.meta.annotations.end() ? std::string() : found->second;
 }
 
-bool IsGood(const resources::CertificateFacts& leaf, const resources::CertificateFacts& authority,
-            const PlanBuilder& builder) {
-  return leaf.authority == authority.authority && leaf.renewal == RenewalAskedFor(builder.training()) &&
+bool IsUpToDate(const resources::CertificateFacts& leaf, const resources::CertificateFacts& authority,
+                const PlanBuilder& builder) {
+  return leaf.authority == authority.authority && leaf.renewal == FindRenewalRequest(builder.training()) &&
          builder.now() < resources::RenewalTime(leaf);
 }
 
@@ -51,11 +53,13 @@ std::vector<const kube::Pod*> PodsWithCertificates(const api::DistTraining& trai
 
 // Returns whether a container's current or previous run ended because of a certificate.
 bool EndedByCertificates(const kube::Pod& pod) {
-  const auto is_meant = [&pod](const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
+  const auto is_by_certificate = [&pod](const kube::ContainerState& container,
+                                        const std::optional<kube::ContainerEnd>& end) {
     return end && !end->succeeded() && IsAboutCertificates(FindFailure(pod, container, *end));
   };
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
-    return !container.ready && (is_meant(container, container.ended) || is_meant(container, container.last_ended));
+    return !container.ready &&
+           (is_by_certificate(container, container.ended) || is_by_certificate(container, container.last_ended));
   });
 }
 
@@ -79,9 +83,9 @@ bool CertificatesAreReplaced(const PlanBuilder& builder, const kube::Job& job) {
   if (!IsManaged(builder.training())) return false;
   const Observed& seen = builder.seen();
   if (!seen.authority || builder.now() >= seen.authority->expires_at) return true;
-  const bool was_begun_for_it = builder.training().status.restart_reason == kCertificatesReplaced;
+  const bool restarted_for_certificates = builder.training().status.restart_reason == kCertificatesReplaced;
   const kube::WallTime replaced_after =
-      job.meta.created_at - (was_begun_for_it ? kMountDelay : std::chrono::minutes(0));
+      job.meta.created_at - (restarted_for_certificates ? kMountDelay : std::chrono::minutes(0));
   const std::vector<Role> roles = RolesWithCertificates(builder.spec());
   return std::any_of(roles.begin(), roles.end(), [&](Role role) {
     const auto leaf = seen.leaves.find(role);
@@ -121,7 +125,7 @@ void MakeCertificates(PlanBuilder& builder) {
   if (!has_authority) builder.Add(MakeAuthority{});
   for (const Role role : RolesWithCertificates(builder.spec())) {
     const auto leaf = seen.leaves.find(role);
-    if (has_authority && leaf != seen.leaves.end() && IsGood(leaf->second, *seen.authority, builder)) {
+    if (has_authority && leaf != seen.leaves.end() && IsUpToDate(leaf->second, *seen.authority, builder)) {
       builder.RequeueAt(resources::RenewalTime(leaf->second));
     } else {
       builder.Add(MakeLeaf{role});
@@ -140,7 +144,7 @@ void RenewCertificates(PlanBuilder& builder) {
   const std::optional<resources::CertificateFacts>& authority = builder.seen().authority;
   if (!authority || builder.now() >= authority->expires_at) return;
   for (const auto& [role, leaf] : builder.seen().leaves) {
-    if (IsGood(leaf, *authority, builder)) {
+    if (IsUpToDate(leaf, *authority, builder)) {
       builder.RequeueAt(resources::RenewalTime(leaf));
     } else {
       builder.Add(MakeLeaf{role});

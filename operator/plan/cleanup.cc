@@ -30,7 +30,7 @@ bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy polic
 }
 
 // Deletes Jobs. Unless the policy is All, Jobs that have ended keep their pods and logs. A Job whose programs still run
-// is deleted under every policy: a job that exceeded its deadline, or whose servers cannot start, must not train on.
+// is deleted under every policy: a job that exceeded its deadline, or whose servers cannot start, must stop training.
 void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy != CleanPodPolicy::kAll && JobHasEnded(*run.job))) continue;
@@ -40,7 +40,7 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, Cle
   }
 }
 
-// Writes to the conditions which containers hold a pod after the job has ended.
+// Sets the messages of conditions that name the containers which hold a pod after the job has ended.
 void WriteHolders(PlanBuilder& builder) {
   const auto write = [&builder](const char* condition, const std::map<int64_t, JobRun>& runs) {
     const std::string holders = HoldersText(runs, /*except=*/0);
@@ -57,23 +57,23 @@ void WriteHolders(PlanBuilder& builder) {
 // moment earlier, for example by the Job controller. Caveat: on a node that responds but is NotReady, pods lose Ready
 // too and look like those of a lost node.
 bool WasReadyWhenEvicted(const kube::Pod& pod) {
-  return pod.ready || (pod.ready_since && pod.disrupted_since && *pod.ready_since > *pod.disrupted_since);
+  return pod.ready || (pod.ready_changed_at && pod.disrupted_since && *pod.ready_changed_at > *pod.disrupted_since);
 }
 
 // Returns the end of the pod's grace period: trainers may need minutes to save a checkpoint. For a pod that was evicted
 // because its node is unreachable, returns the time of the deletion request, because no kubelet uses the grace period.
 kube::WallTime DeletionDeadline(const kube::Pod& pod) {
-  const kube::WallTime asked = *pod.meta.deletion_requested_at;
-  const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
-  return is_of_a_dead_node ? asked : asked + pod.meta.deletion_grace;
+  const kube::WallTime requested_at = *pod.meta.deletion_requested_at;
+  const bool is_on_lost_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
+  return is_on_lost_node ? requested_at : requested_at + pod.meta.deletion_grace;
 }
 
 void ForceDeleteLost(PlanBuilder& builder, const std::vector<const kube::Pod*>& pods) {
   for (const kube::Pod* pod : pods) {
-    const std::optional<kube::WallTime> given_up_at = ForceDeleteAt(builder, *pod);
-    if (!given_up_at) continue;
-    if (builder.now() < *given_up_at) {
-      builder.RequeueAt(*given_up_at);
+    const std::optional<kube::WallTime> force_delete_at = ForceDeleteAt(builder, *pod);
+    if (!force_delete_at) continue;
+    if (builder.now() < *force_delete_at) {
+      builder.RequeueAt(*force_delete_at);
       continue;
     }
     builder.Add(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});

@@ -6,18 +6,22 @@
 
 namespace espalier::ctl::plan {
 
-// Deletes what cleanPodPolicy and ttlSecondsAfterFinished say after the job has finished.
+// For a job that has finished: sets finished_at, and plans the deletions that cleanPodPolicy and
+// ttlSecondsAfterFinished require.
 void CleanUp(PlanBuilder& builder);
 // Returns whether the job has servers that keep serving after its end, for inspection (cleanPodPolicy).
 bool KeepsServers(const api::DistTraining& training, const World& world);
-void DeleteSets(PlanBuilder& builder);  // servers and samplers
+// Plans the deletion of the StatefulSets of servers and samplers.
+void DeleteSets(PlanBuilder& builder);
 // Returns the time from which the pod is deleted by force, because its node is assumed lost. Returns nullopt if the
 // pod's deletion was not requested.
 std::optional<kube::WallTime> ForceDeleteAt(const PlanBuilder& builder, const kube::Pod& pod);
-// Deletes a held pod, with a grace period of kHeldPodGrace. A pod is held if its program has ended and another
-// container still runs (program_pod.h).
+// Plans the deletion of a held pod, with a grace period of kHeldPodGrace. A pod is held if its program has ended and
+// another container still runs (program_pod.h).
 void DeleteHeldPod(PlanBuilder& builder, const kube::Pod& pod);
-void ShortenGraceOfHeldPods(PlanBuilder& builder);  // of those that are being deleted
-void ForceDeleteLostPods(PlanBuilder& builder);     // of this job, and pods left by an earlier job with the same name
+// Plans a second deletion, with the grace period kHeldPodGrace, of held pods that are being deleted with a longer one.
+void ShortenGraceOfHeldPods(PlanBuilder& builder);
+// Plans the forced deletion (ForceDeleteAt) of pods of this job and of pods left by an earlier job with the same name.
+void ForceDeleteLostPods(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

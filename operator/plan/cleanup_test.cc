@@ -157,7 +157,7 @@ TEST(CleanUpTest, EvictedPodHasItsGracePeriod) {
   scene.cluster().Pass(seconds(2));
   kube::Pod* silent = scene.cluster().FindPod(on_a_dead_node);
   silent->ready = false;
-  silent->ready_since = scene.cluster().now();
+  silent->ready_changed_at = scene.cluster().now();
   scene.cluster().Pass(seconds(10));
   evict(on_a_dead_node);
   evict(on_a_living_node);
@@ -170,7 +170,7 @@ TEST(CleanUpTest, EvictedPodHasItsGracePeriod) {
   // The pod itself becomes unready while it ends.
   kube::Pod* ending = scene.cluster().FindPod(on_a_living_node);
   ending->ready = false;
-  ending->ready_since = scene.cluster().now();
+  ending->ready_changed_at = scene.cluster().now();
   scene.cluster().Pass(seconds(311));
   EXPECT_FALSE(is_forced(on_a_living_node));
   scene.cluster().Pass(seconds(1));

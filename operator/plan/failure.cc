@@ -19,7 +19,7 @@ constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by
 
 constexpr FailureRule kByMemory{CauseRank::kMemory, Retry::kCounted}, kByError{CauseRank::kError, Retry::kCounted},
     kByCredentials{CauseRank::kCredentials, Retry::kCounted}, kByDisruption{CauseRank::kDisruption, Retry::kNotCounted},
-    kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOther{CauseRank::kOtherProcess, Retry::kCounted},
+    kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOtherContainer{CauseRank::kOtherProcess, Retry::kCounted},
     kByDeletion{CauseRank::kConsequence, Retry::kNotCounted};
 
 // containerd's reason for a container that was running when containerd stopped, for example at a reboot, and that no
@@ -31,7 +31,7 @@ constexpr char kStatusUnknown[] = "ContainerStatusUnknown";
 
 std::string ToReason(ExitCode code) { return telemetry::TerminationReason(code); }
 
-Failure Of(FailureRule rule, std::string reason) {
+Failure MakeFailure(FailureRule rule, std::string reason) {
   Failure failure;
   failure.rank = rule.rank;
   failure.retry = rule.retry;
@@ -40,8 +40,8 @@ Failure Of(FailureRule rule, std::string reason) {
 }
 
 // Returns whether the container was lost with its node: its end was not observed, and it no longer exists. The kubelet
-// writes kStatusUnknown in two other cases too. A container that never ran, because its pod was deleted first, has no
-// last state. A pod that the kubelet itself has ended has a reason.
+// also writes kStatusUnknown for a container that never ran because its pod was deleted first, which has no last state,
+// and for the containers of a pod that the kubelet itself has ended, which has a reason.
 bool WasLostWithNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
   if (end.reason != kStatusUnknown) return false;
@@ -50,19 +50,20 @@ bool WasLostWithNode(const kube::Pod& pod, const kube::ContainerState& container
 }
 
 Failure Classify(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
-  if (end.reason == kOutOfMemory) return Of(kByMemory, kOutOfMemory);
-  if (WasLostWithNode(pod, container, end)) return Of(kByDisruption, kNodeLost);
+  if (end.reason == kOutOfMemory) return MakeFailure(kByMemory, kOutOfMemory);
+  if (WasLostWithNode(pod, container, end)) return MakeFailure(kByDisruption, kNodeLost);
   const FailureRule rule = RuleForEnd(end.exit_code, end.signal);
-  if (rule.rank == CauseRank::kSignal) return Of(rule, kSignal);
+  if (rule.rank == CauseRank::kSignal) return MakeFailure(rule, kSignal);
   if (!IsProgramContainer(pod, container)) {
-    const std::optional<Termination> said =
+    const std::optional<Termination> termination =
         container.name == api::kScriptContainer ? ParseTermination(end.message) : std::nullopt;
-    if (!said) return Of(kByError, kOtherExit);
-    // The container has read a script, which is not the one that the job runs.
-    if (!said->script_sha256.empty()) return Of(kByCredentials, kScriptChanged);
+    if (!termination) return MakeFailure(kByError, kOtherExit);
+    // The container failed after it had read a script: the script is not the one that the job runs.
+    if (!termination->script_sha256.empty()) return MakeFailure(kByCredentials, kScriptChanged);
   }
   const ExitCode code{end.exit_code};
-  return Of(rule, code != ExitCode::kDone && MeaningOfExitCode(end.exit_code) != nullptr ? ToReason(code) : kOtherExit);
+  return MakeFailure(
+      rule, code != ExitCode::kDone && MeaningOfExitCode(end.exit_code) != nullptr ? ToReason(code) : kOtherExit);
 }
 
 // Returns whether the container runtime reports that it could not start the program.
@@ -71,7 +72,8 @@ bool IsRuntimeError(const kube::ContainerEnd& end) {
 }
 
 std::string SelectMessage(const kube::ContainerEnd& end) {
-  if (const auto said = ParseTermination(end.message); said && !said->message.empty()) return said->message;
+  if (const auto termination = ParseTermination(end.message); termination && !termination->message.empty())
+    return termination->message;
   if (IsRuntimeError(end)) return end.reason + ": " + end.message;
   if (end.reason == kOutOfMemory) return "the container used more memory than its limit";
   if (end.signal != 0) return "killed by signal " + std::to_string(end.signal);
@@ -84,35 +86,35 @@ bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b
 }
 
 // Returns the strongest failure of the pod's containers. If a program container has failed, only the failures of
-// program containers count. Other containers count only if no program has run, for example after a failed init
-// container.
-std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
+// program containers count. Other containers count only if no program container has failed, for example because an init
+// container failed first.
+std::optional<Failure> StrongestContainerFailure(const kube::Pod& pod) {
   std::optional<Failure> strongest;
-  bool strongest_is_programs = false;
+  bool program_has_failed = false;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || container.ended->succeeded()) continue;
     const bool is_program = IsProgramContainer(pod, container);
-    if (strongest_is_programs && !is_program) continue;
+    if (program_has_failed && !is_program) continue;
     const std::optional<Failure> failure = FindFailure(pod, container, *container.ended);
-    if ((is_program && !strongest_is_programs) || IsStronger(failure, strongest)) strongest = failure;
-    strongest_is_programs = strongest_is_programs || is_program;
+    if ((is_program && !program_has_failed) || IsStronger(failure, strongest)) strongest = failure;
+    program_has_failed = program_has_failed || is_program;
   }
   return strongest;
 }
 
-Failure OfPod(FailureRule rule, const char* reason, std::string message, const kube::Pod& pod) {
-  Failure failure = Of(rule, reason);
+Failure MakePodFailure(FailureRule rule, const char* reason, std::string message, const kube::Pod& pod) {
+  Failure failure = MakeFailure(rule, reason);
   failure.message = std::move(message);
   failure.pod = pod.meta.key.name;
   return failure;
 }
 
 Failure FailureAfterDeletionRequest(const kube::Pod& pod) {
-  return OfPod(kByDeletion, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+  return MakePodFailure(kByDeletion, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
 }
 
-Failure Evicted(const kube::Pod& pod) {
-  return OfPod(kByDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
+Failure MakeEviction(const kube::Pod& pod) {
+  return MakePodFailure(kByDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
 }
 
 // Returns the failure of a pod that the Job controller counts as failed although its program ended with 0. A container
@@ -120,12 +122,12 @@ Failure Evicted(const kube::Pod& pod) {
 // cause.
 std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
   if (pod.phase != kube::PodPhase::kFailed || !ProgramHasSucceeded(pod)) return std::nullopt;
-  if (pod.disruption_target) return Evicted(pod);
+  if (pod.disruption_target) return MakeEviction(pod);
   const std::optional<kube::WallTime>& deleted_at = pod.meta.deletion_requested_at;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || container.ended->succeeded()) continue;
     if (deleted_at && container.ended->finished_at >= *deleted_at) continue;
-    Failure failure = Of(kByOther, kSidecarFailed);
+    Failure failure = MakeFailure(kByOtherContainer, kSidecarFailed);
     failure.message = "container " + container.name + " ended with exit code " +
                       std::to_string(container.ended->exit_code) +
                       " in a pod whose program had succeeded, which makes the Job fail";
@@ -136,7 +138,8 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
 }
 
 // Returns whether a container failed in an earlier second than the one in which the pod's deletion was requested: times
-// in Kubernetes are whole seconds. Returns false if the kubelet did not observe the end of the container.
+// in Kubernetes are whole seconds. Only program containers count if one has ended. Returns false if the kubelet did not
+// observe the end of the container, and true if no deletion was requested.
 bool FailedBeforeDeletionRequest(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   const bool has_program = std::any_of(
@@ -149,8 +152,8 @@ bool FailedBeforeDeletionRequest(const kube::Pod& pod) {
   });
 }
 
-bool IsHopeless(const kube::Pod& pod, const kube::ContainerState& container,
-                const std::optional<kube::ContainerEnd>& end) {
+bool ForbidsRetry(const kube::Pod& pod, const kube::ContainerState& container,
+                  const std::optional<kube::ContainerEnd>& end) {
   return end && Classify(pod, container, *end).retry == Retry::kNever;
 }
 
@@ -179,20 +182,21 @@ std::optional<Failure> FindFailure(const kube::Pod& pod) {
   const bool has_failed = ProgramHasEnded(pod);
   // Checked before phase Failed: on a lost node no kubelet reports how the pod ended.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
-    return Evicted(pod);
+    return MakeEviction(pod);
   }
   if (pod.phase == kube::PodPhase::kUnknown || pod.reason == kNodeLost) {
-    return OfPod(kByDisruption, kNodeLost, pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);
+    return MakePodFailure(kByDisruption, kNodeLost,
+                          pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);
   }
   if (!has_failed) return std::nullopt;
 
-  std::optional<Failure> failure = StrongestContainer(pod);
+  std::optional<Failure> failure = StrongestContainerFailure(pod);
   const bool sigterm_causes_it = !failure || (failure->rank < CauseRank::kMemory && failure->reason != kNodeLost);
   if (sigterm_causes_it && !FailedBeforeDeletionRequest(pod)) {
     return FailureAfterDeletionRequest(pod);
   }
   if (failure) return failure;
-  return OfPod(kByError, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
+  return MakePodFailure(kByError, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
 }
 
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputDuringDeletion bad_input) {
@@ -214,8 +218,9 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods) {
   for (const kube::Pod* pod : pods) {
     for (const kube::ContainerState& container : pod->containers) {
-      if (IsHopeless(*pod, container, container.ended)) return FindFailure(*pod, container, *container.ended);
-      if (IsHopeless(*pod, container, container.last_ended)) return FindFailure(*pod, container, *container.last_ended);
+      if (ForbidsRetry(*pod, container, container.ended)) return FindFailure(*pod, container, *container.ended);
+      if (ForbidsRetry(*pod, container, container.last_ended))
+        return FindFailure(*pod, container, *container.last_ended);
     }
   }
   return std::nullopt;
@@ -236,20 +241,21 @@ std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Fail
 }
 
 Failure FailureOfDeletedPod(const std::string& reason) {
-  const auto of = [&reason](FailureRule rule, const char* message) {
-    Failure failure = Of(rule, reason);
+  const auto make = [&reason](FailureRule rule, const char* message) {
+    Failure failure = MakeFailure(rule, reason);
     failure.message = message;
     return failure;
   };
-  if (reason == ToReason(ExitCode::kAskedToStop)) return of(kByDeletion, "a pod was deleted");
-  if (reason == kDisrupted || reason == kNodeLost) return of(kByDisruption, "a pod was evicted, or lost with its node");
+  if (reason == ToReason(ExitCode::kAskedToStop)) return make(kByDeletion, "a pod was deleted");
+  if (reason == kDisrupted || reason == kNodeLost)
+    return make(kByDisruption, "a pod was evicted, or lost with its node");
   constexpr const char* kGone = "a pod failed and was deleted";
-  if (reason == kSidecarFailed) return of(kByOther, kGone);
-  if (reason == ToReason(ExitCode::kUnavailable)) return of(kByPeer, kGone);
-  if (reason == kScriptChanged || reason == ToReason(ExitCode::kBadCredentials)) return of(kByCredentials, kGone);
-  if (reason == kOutOfMemory) return of(kByMemory, kGone);
-  if (reason == kSignal) return of({CauseRank::kSignal, Retry::kCounted}, kGone);
-  return of(kByError, kGone);
+  if (reason == kSidecarFailed) return make(kByOtherContainer, kGone);
+  if (reason == ToReason(ExitCode::kUnavailable)) return make(kByPeer, kGone);
+  if (reason == kScriptChanged || reason == ToReason(ExitCode::kBadCredentials)) return make(kByCredentials, kGone);
+  if (reason == kOutOfMemory) return make(kByMemory, kGone);
+  if (reason == kSignal) return make({CauseRank::kSignal, Retry::kCounted}, kGone);
+  return make(kByError, kGone);
 }
 
 api::LastError ToLastError(const Failure& failure, const std::string& role) {

@@ -1,18 +1,19 @@
 // Finds why a group of pods failed. One pod fails for a cause of its own; its peers fail because of it within 70 ms,
-// and the Job controller deletes the rest. The cause is the end with the highest rank (base/failure_policy.h) among the
-// pods that ended by themselves.
+// and the Job controller deletes the rest. The cause is the failure with the highest rank (base/failure_policy.h) among
+// the pods that ended by themselves.
 //
 //   64, 65 > OOMKilled > a signal > 70, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
 //   SidecarFailed
 //
-// The program's containers decide (program_pod.h), even if another container keeps the pod running. A pod whose program
-// has succeeded has not failed, but another container's exit code may make its Job fail: SidecarFailed is the cause
-// only if no program failed.
+// The program's containers determine whether a pod has failed (program_pod.h), even if another container keeps the pod
+// running. A pod whose program has succeeded has not failed, but another container's exit code may make its Job fail:
+// SidecarFailed is the cause only if no program failed.
 //
 // A pod with the condition DisruptionTarget is disrupted, whatever it reported. If the deletion of a pod was requested
-// before it ended, SIGTERM may have caused its failure: the failure is then 75, and every other failure of the group is
-// stronger. Failures that SIGTERM does not cause keep their rank: 64, 65 and OOMKilled, or for a user's program only
-// OOMKilled. A pod that is still ending has failure 75 too.
+// before it ended, SIGTERM may have caused its failure. The failure then counts as 75 with the lowest of all ranks.
+// Failures that SIGTERM does not cause keep their rank: 64, 65, OOMKilled and NodeLost, or for a user's program only
+// OOMKilled and NodeLost. A pod whose deletion was requested and that has not ended also counts as 75 with the lowest
+// rank.
 //
 // A container whose end was not observed was lost with its node, for example in a reboot. That also holds if its pod
 // has been deleted meanwhile: the peers of the pod noticed the loss first and ended with 74, and then the Job
@@ -32,7 +33,7 @@ namespace espalier::ctl::plan {
 struct Failure {
   CauseRank rank = CauseRank::kNone;
   Retry retry = Retry::kCounted;
-  std::string reason;  // one of reasons.h, or telemetry::TerminationReason's
+  std::string reason;  // a constant of reasons.h, or a name that telemetry::TerminationReason returns
   std::string message;
   std::optional<int> exit_code;
   std::string pod;
@@ -42,20 +43,21 @@ struct Failure {
 
 // Returns the failure of a container that ended with an error. docs/exit-codes.md defines the exit codes of program
 // containers and of the container that fetches a user's script (api/program_container.h). Exit codes of sidecars and
-// other init containers have no known meaning. ScriptChanged means that the script is not the one that the job runs. It
-// is retried, because the user may restore the script.
+// other init containers have no defined meaning. ScriptChanged means that the script is not the one that the job runs.
+// This failure is retried, because the user may restore the script.
 Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // Returns the failure of a pod, or nullopt if it has not failed.
 std::optional<Failure> FindFailure(const kube::Pod& pod);
 
 // Whether exit code 64 or 65 of a pod whose deletion had been requested is trusted (kIsTrusted), or counts as a
 // consequence of the deletion (kIsSecondary). kIsSecondary is for a user's program: it may end with these codes because
-// files or peers, such as the tensors of its peers, are already gone (docs/programs.md). A real error in its input
-// occurs again in the next attempt.
+// files, or the tensors of its peers, are already gone (docs/programs.md). A real error in its input occurs again in
+// the next attempt.
 enum class BadInputDuringDeletion { kIsTrusted, kIsSecondary };
+// Returns the strongest failure of the pods, or nullopt if none of them has failed.
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputDuringDeletion bad_input);
-// Returns the failure of a pod that ended with 64 or 65, now or before its last restart, and that the kubelet would
-// restart forever; nullopt: there is none.
+// Returns the failure of a container whose current or previous run ended with 64 or 65: the kubelet would restart it
+// forever. nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
 // Returns whether the failure is only a consequence of another pod's failure: the pod lost a peer or was deleted.
@@ -67,9 +69,10 @@ bool IsSecondary(const Failure& failure);
 bool IsAboutCertificates(const Failure& failure);
 bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
+// Returns the failure with the higher rank; `a` if the ranks are equal.
 std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
-// Returns the failure of a pod that no longer exists. `reason` is the stored reason of that failure, which must not be
-// one that forbids a retry (Retry::kNever).
+// Returns the failure of a pod that no longer exists. `reason` is its stored reason, which must not be that of a
+// failure that is never retried (Retry::kNever).
 Failure FailureOfDeletedPod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed

@@ -26,22 +26,23 @@ struct FinalProgress {
   std::string message;
 };
 
-// Returns nullopt for a pod that did not succeed or does not report its epochs, as older trainers do not.
+// Returns nullopt if the pod has not succeeded, does not run rank 0, or does not report its epochs. Trainers of older
+// versions do not report them.
 std::optional<FinalProgress> FindFinalProgress(const kube::Pod& pod) {
   if (!ProgramHasSucceeded(pod) || !HasRankZero(pod)) return std::nullopt;
   for (const kube::ContainerState& container : pod.containers) {
-    if (!container.ended || container.name != api::ProgramContainer(api::Role::kTrainer, 0)) continue;
-    const std::optional<Termination> said = ParseTermination(container.ended->message);
-    if (!said || !said->epochs) continue;
+    if (!container.ended || container.name != api::ProgramContainerName(api::Role::kTrainer, 0)) continue;
+    const std::optional<Termination> termination = ParseTermination(container.ended->message);
+    if (!termination || !termination->epochs) continue;
     return FinalProgress{
-        .progress = {.epoch = *said->epochs,
+        .progress = {.epoch = *termination->epochs,
                      .percent = 100,  // also after early stopping: nothing is left to do
                      .eta_seconds = std::nullopt,
-                     .metrics = said->metrics,
+                     .metrics = termination->metrics,
                      .last_updated = std::chrono::floor<std::chrono::seconds>(container.ended->finished_at),
                      .phase = {},
                      .phase_percent = std::nullopt},
-        .message = said->message};
+        .message = termination->message};
   }
   return std::nullopt;
 }

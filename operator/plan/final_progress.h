@@ -5,7 +5,8 @@
 
 namespace espalier::ctl::plan {
 
-void PublishFinalProgress(PlanBuilder& builder);  // does nothing unless the job has succeeded
+// Plans the write of the final progress if the job has succeeded and the progress is not written yet.
+void PublishFinalProgress(PlanBuilder& builder);
 // Returns whether the Job of `run` is complete although the caches still show the pod of rank 0 as running. The final
 // progress is then not read yet, and the Job must not be deleted.
 bool HasFinalProgressPending(const PlanBuilder& builder, const JobRun& run);

@@ -1,14 +1,14 @@
 // One PodGroup per role, because kube-scheduler requires that all pods of a group have the same priority and scheduler,
-// which roles may set differently. The names of the groups of Jobs have the attempt or incarnation, so that a new group
-// of pods has a new PodGroup.
+// which roles may set differently. The name of a Job's PodGroup contains the attempt or incarnation, so that a new
+// group of pods has a new PodGroup.
 //
 // The template of a Job or StatefulSet says whether its pods are members of a group. The plan decides this when it
 // creates the Job or StatefulSet, and does not change it as long as that object has pods. So existing pods are not
 // affected if the PodGroup API is added to the cluster or removed from it.
 //
-// All pods of a Job must run at the same time, so its minCount is the number of its pods. Servers and samplers are
-// replaced one by one after a failure. Their minCount is the number of pods only until they have been scheduled
-// together; then it is 1, so that a pod that is replaced does not wait for others.
+// All pods of a Job must run at the same time, so minCount of its PodGroup is the number of its pods. Servers and
+// samplers are replaced one by one after a failure. Their minCount is the number of pods only until they have been
+// scheduled together; then it is 1, so that a replaced pod does not wait for others.
 #include "operator/plan/gangs.h"
 
 #include "operator/resources/names.h"
@@ -21,7 +21,9 @@ using api::Role;
 // No watch reports a change of permissions.
 constexpr std::chrono::seconds kPodGroupRetryInterval{10};
 
-bool IsKnown(const Observed::Gangs& gangs) { return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty(); }
+bool AreGroupsListed(const Observed::Gangs& gangs) {
+  return gangs.is_enabled && !gangs.is_missing && gangs.list_error.empty();
+}
 
 const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
   const api::Status& status = builder.status();
@@ -29,8 +31,8 @@ const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
                                     : builder.world().trainer_run(status.incarnation).job;
 }
 
-// Returns the PodGroup of the pods that the role's children make now, "" if these are in none, or nullopt if the role
-// has no child that makes pods.
+// Returns the name of the PodGroup of the pods that the role's children make now, "" if the pods are in no PodGroup, or
+// nullopt if the role has no child that makes pods.
 std::optional<std::string> FindExistingGroup(const PlanBuilder& builder, Role role) {
   if (role == Role::kPartitioner || role == Role::kTrainer) {
     const kube::Job* const job = FindJobOfRole(builder, role);
@@ -51,15 +53,15 @@ int64_t CountMembers(const PlanBuilder& builder, Role role) {
   return resources::CountTrainerPods(builder.spec(), builder.status().trainer_replicas);
 }
 
-// Returns whether the template of the document names a group itself.
-bool HasGroupOfTheUser(const PlanBuilder& builder, Role role) {
+// Returns whether the document's pod template names a PodGroup.
+bool HasUserGroup(const PlanBuilder& builder, Role role) {
   return kube::Find(builder.spec().role(role).pod_template, {"spec", "schedulingGroup"}) != nullptr;
 }
 
 bool ShouldBeGang(const PlanBuilder& builder, Role role) {
   const Observed::Gangs& gangs = builder.seen().gangs;
   return gangs.is_enabled && !gangs.is_missing && builder.spec().gangs && CountMembers(builder, role) > 1 &&
-         !HasGroupOfTheUser(builder, role);
+         !HasUserGroup(builder, role);
 }
 
 const kube::PodGroup* FindGroup(const PlanBuilder& builder, const std::string& name) {
@@ -103,7 +105,7 @@ bool PlanGang(PlanBuilder& builder, Role role) {
     return false;
   }
   builder.AddGang(role);
-  const bool has_group = !IsKnown(gangs) || ApplyGroup(builder, role);
+  const bool has_group = !AreGroupsListed(gangs) || ApplyGroup(builder, role);
   return existing || has_group;
 }
 

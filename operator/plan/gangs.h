@@ -6,8 +6,9 @@
 namespace espalier::ctl::plan {
 
 // Plans the PodGroup of the role's pods if they are a gang. Pods of children that are built after this call are members
-// of the group. Called before the role's children are applied, and while they exist. Returns false if they must not be
-// created now: the PodGroup could not be planned, or it is unknown whether the cluster has PodGroups.
+// of the group. Call it before the role's children are applied, and in each later plan while they exist. Returns false
+// if the children must not be created now: the PodGroup could not be planned, or it is unknown whether the cluster has
+// PodGroups.
 bool PlanGang(PlanBuilder& builder, api::Role role);
 
 // Deletes PodGroups of earlier attempts and incarnations.

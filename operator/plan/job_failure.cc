@@ -1,7 +1,7 @@
 // The cause of a failing Job is determined after a delay. Pods end within milliseconds of each other, but the cache
 // receives these events in any order, and a pod whose deletion was requested disappears when it ends. Therefore causes
 // are collected for kCollect, or longer if only consequences are known, and the message of the condition Restarting
-// stores the strongest cause so far. MayRetry then counts the failure or ends the job.
+// stores the strongest cause so far. RecordFailure then counts the failure or ends the job.
 #include "operator/plan/job_failure.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool HasSilentPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
 
-bool AnyIsGivenUp(const PlanBuilder& builder, const JobRun& run) {
+bool HasPodToForceDelete(const PlanBuilder& builder, const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [&](const kube::Pod* pod) {
     const std::optional<kube::WallTime> at = ForceDeleteAt(builder, *pod);
     return !ProgramHasEnded(*pod) && at && *at <= builder.now();
@@ -125,11 +125,11 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
     return std::nullopt;
   }
   if (!strongest || IsSecondary(*strongest)) {
-    if (AnyIsGivenUp(builder, run)) return NodeLostFailure(*run.job);
-    const kube::WallTime longest = *since + kMaxSilence;
-    if (HasSilentPods(run) && builder.now() < longest) {
+    if (HasPodToForceDelete(builder, run)) return NodeLostFailure(*run.job);
+    const kube::WallTime give_up_at = *since + kMaxSilence;
+    if (HasSilentPods(run) && builder.now() < give_up_at) {
       FailJobOfHeldPods(builder, run);
-      builder.RequeueAt(longest);
+      builder.RequeueAt(give_up_at);
       return std::nullopt;
     }
   }
@@ -139,25 +139,25 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
 
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world) {
   std::vector<std::string> jobs;
-  const auto look = [&jobs](const JobRun& run) {
+  const auto check = [&jobs](const JobRun& run) {
     if (run.job == nullptr || !run.pods.empty() || run.job->meta.deletion_requested_at) return;
     if (run.job->complete || run.job->failure_target || run.job->has_failed) jobs.push_back(run.job->meta.key.name);
   };
-  if (!training.status.partition) look(world.partition_run(training.status.partition_attempt));
-  look(world.trainer_run(training.status.incarnation));
+  if (!training.status.partition) check(world.partition_run(training.status.partition_attempt));
+  check(world.trainer_run(training.status.incarnation));
   return jobs;
 }
 
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world) {
   const api::Status& status = training.status;
   std::vector<std::string> jobs;
-  const auto look = [&](const JobRun& run, const std::string& job) {
+  const auto check = [&](const JobRun& run, const std::string& job) {
     if (run.job == nullptr && WasSeenBefore(training, job)) jobs.push_back(job);
   };
   const std::string& name = training.meta.key.name;
   const int64_t attempt = status.partition_attempt;
-  if (!status.partition) look(world.partition_run(attempt), resources::PartitionJobName(name, attempt));
-  look(world.trainer_run(status.incarnation), resources::TrainerJobName(name, status.incarnation));
+  if (!status.partition) check(world.partition_run(attempt), resources::PartitionJobName(name, attempt));
+  check(world.trainer_run(status.incarnation), resources::TrainerJobName(name, status.incarnation));
   return jobs;
 }
 
@@ -166,7 +166,7 @@ bool IsConfirmedDeleted(const PlanBuilder& builder, const std::string& job) {
   return std::find(gone.begin(), gone.end(), job) != gone.end();
 }
 
-bool MayRetry(PlanBuilder& builder, api::Role role, const Failure& failure) {
+bool RecordFailure(PlanBuilder& builder, api::Role role, const Failure& failure) {
   api::Status& status = builder.status();
   status.last_error = ToLastError(failure, api::ToString(role));
   if (failure.retry == Retry::kNever) {

@@ -9,11 +9,12 @@
 namespace espalier::ctl::plan {
 
 struct Turn {
-  bool may_start = false;           // the Job of `number` does not exist, and may be created now
-  const char* waits_for = nullptr;  // a reason; null: the Job exists or may be created
+  bool may_start = false;           // the Job does not exist, and may be created now
+  const char* waits_for = nullptr;  // reason of a condition (reasons.h); null: the Job exists or may be created
 };
 
-// Plans the deletion of all Jobs other than `number`, and returns whether that Job may be created.
+// Plans the deletion of all Jobs but the one with `number`, which is an attempt or incarnation, and returns whether
+// that Job may be created. `runs` are by number.
 Turn TakeTurn(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number);
 
 }  // namespace espalier::ctl::plan

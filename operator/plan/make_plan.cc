@@ -1,6 +1,6 @@
 // The stages of a plan in order: blockers, outcome, suspension, deadline, shared objects, certificates, partitioner,
-// servers, trainers, queue. A stage that is not complete stops the ones after it, except that trainers of a running
-// incarnation are always followed. Clean-up, forced deletions, the status summary and events come last.
+// servers, trainers, queue. A stage that is not complete stops the ones after it, except that an incarnation of the
+// trainers that has begun is always observed. Clean-up, forced deletions, the status summary and events come last.
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
 #include "operator/plan/certificate_stage.h"
@@ -25,13 +25,13 @@ namespace {
 
 // Returns whether the operator plans all stages for the job. It does not change a job of another controller. It creates
 // nothing for a job that is being deleted: owner references delete the children.
-bool IsOurTask(const api::DistTraining& training) {
+bool PlansAllStages(const api::DistTraining& training) {
   return api::IsManagedByEspalier(training.raw_spec) && !training.meta.deletion_requested_at;
 }
 
 // A foreground deletion waits for the job's pods, so pods on lost nodes must still be deleted by force.
-Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen, const Defaults& defaults,
-                        kube::WallTime now) {
+Plan PlanForDeletedJob(const api::DistTraining& training, const Observed& seen, const Defaults& defaults,
+                       kube::WallTime now) {
   const World world(training, seen);
   PlanBuilder builder(training, seen, world, defaults, now);
   ShortenGraceOfHeldPods(builder);
@@ -43,7 +43,7 @@ Plan PlanForADeletedJob(const api::DistTraining& training, const Observed& seen,
 // document no longer asks for it, so that every pod gets the changes that were made meanwhile (images, templates). That
 // includes a suspension that Accept infers from such a change. A suspended job whose current document is not accepted
 // stays suspended.
-bool IsToRest(const PlanBuilder& builder) {
+bool MustBeSuspended(const PlanBuilder& builder) {
   if (builder.run_policy().suspend) return true;
   if (AwaitsQuota(builder.training(), builder.status(), builder.seen())) return true;
   const api::Condition* suspended = api::FindCondition(builder.status(), api::kSuspended);
@@ -51,13 +51,13 @@ bool IsToRest(const PlanBuilder& builder) {
   return api::IsTrue(builder.status(), api::kSuspended) && !IsAccepted(builder.training(), builder.seen());
 }
 
-void Run(PlanBuilder& builder) {
+void RunStages(PlanBuilder& builder) {
   DetectBlockers(builder);
   if (DecideOutcome(builder)) return;
-  if (IsToRest(builder)) return Suspend(builder);
+  if (MustBeSuspended(builder)) return Suspend(builder);
   PlaceInFlavors(builder);
   StartOrResume(builder);
-  if (HasRunOutOfTime(builder)) return;
+  if (FailAfterDeadline(builder)) return;
   MakeShared(builder);
   MakeCertificates(builder);
   const bool services_are_ready = Partition(builder) && Serve(builder);
@@ -72,14 +72,14 @@ void Run(PlanBuilder& builder) {
 void FollowWithoutSpec(PlanBuilder& builder) {
   builder.BlockChanges({.reason = kInvalidSpec, .message = builder.training().violations});
   if (DecideOutcome(builder)) return;
-  if (IsToRest(builder)) return Suspend(builder);
-  if (HasRunOutOfTime(builder)) return;
+  if (MustBeSuspended(builder)) return Suspend(builder);
+  if (FailAfterDeadline(builder)) return;
   RenewCertificates(builder);
   if (builder.status().incarnation > 0) Train(builder, /*services_are_ready=*/false);
 }
 
-void Go(PlanBuilder& builder) {
-  if (Accept(builder)) return Run(builder);
+void PlanUnfinishedJob(PlanBuilder& builder) {
+  if (Accept(builder)) return RunStages(builder);
   if (!builder.training().spec && builder.status().started_at) FollowWithoutSpec(builder);
 }
 
@@ -89,10 +89,10 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
   if (!api::IsManagedByEspalier(training.raw_spec)) {
     return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
   }
-  if (training.meta.deletion_requested_at) return PlanForADeletedJob(training, seen, defaults, now);
+  if (training.meta.deletion_requested_at) return PlanForDeletedJob(training, seen, defaults, now);
   const World world(training, seen);
   PlanBuilder builder(training, seen, world, defaults, now);
-  if (!api::IsTerminal(builder.status())) Go(builder);
+  if (!api::IsTerminal(builder.status())) PlanUnfinishedJob(builder);
   PublishFinalProgress(builder);
   if (api::IsTerminal(builder.status())) CleanUp(builder);
   ShortenGraceOfHeldPods(builder);
@@ -104,7 +104,7 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
 }
 
 Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
-  if (!IsOurTask(training)) return {};
+  if (!PlansAllStages(training)) return {};
   Lookups lookups;
   lookups.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
   if (api::IsTerminal(training.status)) {
@@ -119,8 +119,8 @@ Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, 
   }
   lookups.flavors = AdmittedFlavors(training, seen);
   if (!IsAccepted(training, seen)) {  // a job that keeps running still needs its certificates
-    const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
-    lookups.certificates = lookups.certificates && runs_on;
+    const bool keeps_running = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
+    lookups.certificates = lookups.certificates && keeps_running;
     return lookups;
   }
   lookups.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);

@@ -13,7 +13,7 @@ namespace {
 using api::Phase;
 using api::Role;
 
-int64_t FailedPods(const World& world, Role role) {
+int64_t CountFailedPods(const World& world, Role role) {
   int64_t failed = 0;
   for (const kube::Pod* pod : world.pods(role)) failed += pod->phase == kube::PodPhase::kFailed;
   return failed;
@@ -28,7 +28,7 @@ int64_t CountTrainerPods(const api::DistTraining& training, const api::Status& s
   return resources::CountTrainerPods(*training.spec, status.trainer_replicas);
 }
 
-api::ReplicaStatus OfRun(const JobRun& run, int64_t wanted) {
+api::ReplicaStatus ToReplicaStatus(const JobRun& run, int64_t wanted) {
   if (run.job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
   return {.wanted = wanted, .ready = CountReady(run), .failed = run.job->failed};
 }
@@ -36,12 +36,13 @@ api::ReplicaStatus OfRun(const JobRun& run, int64_t wanted) {
 void CountReplicas(PlanBuilder& builder) {
   api::Status& status = builder.status();
   const World& world = builder.world();
-  const bool rests = api::IsTerminal(status) || status.phase == Phase::kSuspended || status.phase == Phase::kSuspending;
+  const bool is_stopped =
+      api::IsTerminal(status) || status.phase == Phase::kSuspended || status.phase == Phase::kSuspending;
   status.replicas.clear();
   if (status.partition_attempt > 0) {
     status.replicas[api::ToString(Role::kPartitioner)] =
-        OfRun(world.partition_run(status.partition_attempt),
-              rests || status.partition ? 0 : CountPartitioners(builder.training()));
+        ToReplicaStatus(world.partition_run(status.partition_attempt),
+                        is_stopped || status.partition ? 0 : CountPartitioners(builder.training()));
   }
   if (!world.server_sets().empty()) {
     api::ReplicaStatus& servers = status.replicas[api::ToString(Role::kServer)];
@@ -49,15 +50,15 @@ void CountReplicas(PlanBuilder& builder) {
       servers.wanted += set->wanted;
       servers.ready += world.CountReadyPods(*set);
     }
-    servers.failed = FailedPods(world, Role::kServer);
+    servers.failed = CountFailedPods(world, Role::kServer);
   }
   if (const kube::StatefulSet* set = world.sampler_set()) {
     status.replicas[api::ToString(Role::kSampler)] = {
-        .wanted = set->wanted, .ready = world.CountReadyPods(*set), .failed = FailedPods(world, Role::kSampler)};
+        .wanted = set->wanted, .ready = world.CountReadyPods(*set), .failed = CountFailedPods(world, Role::kSampler)};
   }
   if (status.incarnation > 0) {
-    status.replicas[api::ToString(Role::kTrainer)] =
-        OfRun(world.trainer_run(status.incarnation), rests ? 0 : CountTrainerPods(builder.training(), status));
+    status.replicas[api::ToString(Role::kTrainer)] = ToReplicaStatus(
+        world.trainer_run(status.incarnation), is_stopped ? 0 : CountTrainerPods(builder.training(), status));
   }
 }
 

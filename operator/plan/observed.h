@@ -71,7 +71,7 @@ struct Observed {
     std::string message;  // the server's
   };
   std::optional<Refusal> refusal;
-  // The result of the dry run of the templates, for this generation.
+  // The result of the dry run of the templates of one generation of the document.
   struct DryRun {
     enum class Refusal {
       kNone,
@@ -80,7 +80,7 @@ struct Observed {
       kForbidden,
       kWebhook,   // an admission webhook is unreachable
       kPodRules,  // refused by the administrator's policy on pods (controller/pod_policy.h)
-      kName,      // an object of another owner has the name: the template was not checked
+      kName,      // an object of another owner has a child's name: the template was not checked
     };
     int64_t generation = 0;
     bool is_due = false;  // the dry run must be repeated: a template that was refused may be accepted now
@@ -91,7 +91,7 @@ struct Observed {
   };
   std::optional<DryRun> dry_run;
 
-  // What is known about the job's queue, if the document has resources::kQueueLabel.
+  // The job's queue in Kueue; used if the resource has the label resources::kQueueLabel.
   struct Queue {
     bool is_enabled = false;  // the operator uses Kueue (--kueue)
     std::string list_error;   // why the cache of Workloads is not filled; empty: it is filled
@@ -110,7 +110,7 @@ struct Observed {
   };
   Queue queue;
 
-  // What is known about PodGroups.
+  // The job's PodGroups.
   struct Gangs {
     bool is_enabled = false;  // the operator uses PodGroups (--gang-scheduling)
     bool is_missing = false;  // the API server does not serve them

@@ -13,9 +13,10 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-// Considers every incarnation: a group that has finished stays finished, even if the next one has begun meanwhile. A
-// Job also counts if other containers prevent its completion or make it fail, because the outputs are complete when the
-// programs have ended with 0. The status is written before anything of the Job is deleted (cleanup.cc).
+// Returns whether the trainers of any incarnation have succeeded: their outputs remain, even if the next incarnation
+// has begun meanwhile. A Job also counts if other containers prevent its completion or make it fail, because the
+// outputs are complete when the programs have ended with 0. The status is written before anything of the Job is deleted
+// (cleanup.cc).
 bool HaveTrainersSucceeded(const World& world) {
   const auto& runs = world.trainer_runs();
   return std::any_of(runs.begin(), runs.end(), [](const auto& entry) {
@@ -61,7 +62,7 @@ bool DecideOutcome(PlanBuilder& builder) {
   const auto& runs = builder.world().trainer_runs();
   const auto is_about_to_be_complete = [](const auto& run) { return IsAboutToBeComplete(run.second); };
   if (std::any_of(runs.begin(), runs.end(), is_about_to_be_complete)) return true;
-  // The kubelet would restart such servers and samplers forever, and the same input gives the same error.
+  // The kubelet would restart servers and samplers with a permanent failure forever.
   for (const Role role : {Role::kServer, Role::kSampler}) {
     const std::optional<Failure> failure = FindPermanentFailure(builder.world().pods(role));
     if (!failure) continue;
@@ -72,7 +73,7 @@ bool DecideOutcome(PlanBuilder& builder) {
   return false;
 }
 
-bool HasRunOutOfTime(PlanBuilder& builder) {
+bool FailAfterDeadline(PlanBuilder& builder) {
   const auto& deadline = builder.run_policy().active_deadline;
   if (!deadline || !builder.status().started_at) return false;
   const kube::WallTime end = *builder.status().started_at + *deadline;

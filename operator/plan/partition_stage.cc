@@ -1,7 +1,6 @@
 // Runs attempts of the partition Job until one has reported where the partitions are. The operator has no access to
 // storage, so it always creates the Job; if the partitions exist already, the Job ends at once. If the Job has several
-// pods, each reports the location, and they fail as one group, as trainers do.
-
+// pods, each reports the location, and one failed pod fails the attempt.
 #include "operator/plan/partition_stage.h"
 
 #include <algorithm>
@@ -30,34 +29,34 @@ void NextAttempt(PlanBuilder& builder, const std::string& reason, const std::str
 }
 
 void FailAttempt(PlanBuilder& builder, const Failure& failure) {
-  if (MayRetry(builder, Role::kPartitioner, failure)) NextAttempt(builder, failure.reason, failure.message);
+  if (RecordFailure(builder, Role::kPartitioner, failure)) NextAttempt(builder, failure.reason, failure.message);
 }
 
-// The termination message of the programs that have succeeded.
-struct Said {
-  bool ended = false;
+// What the termination messages of the pods whose program has succeeded report.
+struct PartitionerResult {
+  bool has_succeeded = false;  // at least one program
   std::optional<telemetry::TerminationMessage::Partition> partition;
 };
-Said ReadPartitionerMessages(const JobRun& run) {
-  Said said;
+PartitionerResult ReadPartitionerMessages(const JobRun& run) {
+  PartitionerResult result;
   for (const kube::Pod* pod : run.pods) {
     if (!ProgramHasSucceeded(*pod)) continue;
-    said.ended = true;
+    result.has_succeeded = true;
     for (const kube::ContainerState& container : pod->containers) {
       if (!container.ended || !IsProgramContainer(*pod, container)) continue;
       const std::optional<Termination> message = ParseTermination(container.ended->message);
-      if (message && message->partition) said.partition = message->partition;
+      if (message && message->partition) result.partition = message->partition;
     }
   }
-  return said;
+  return result;
 }
 
 // Returns how long to wait for the result of a complete Job. If the caches still show a running pod, they are stale,
-// and the pod's next event brings the result: the wait is then long, and ends only if that event never comes.
-std::chrono::seconds PatienceFor(const JobRun& run) {
-  const bool is_on_its_way =
+// and the pod's next event brings the result. The wait is then long, in case that event never comes.
+std::chrono::seconds ResultTimeout(const JobRun& run) {
+  const bool result_may_arrive =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
-  return is_on_its_way ? std::chrono::seconds(kMaxSilence) : kCollect;
+  return result_may_arrive ? std::chrono::seconds(kMaxSilence) : kCollect;
 }
 
 const job::Script* FindScript(const PlanBuilder& builder) {
@@ -67,44 +66,44 @@ const job::Script* FindScript(const PlanBuilder& builder) {
 
 // Stores the digest of the first script that a pod of this attempt has read. Every later pod compares the digest of its
 // script with the stored one.
-void FixScript(PlanBuilder& builder, const JobRun& run) {
+void StoreScriptDigest(PlanBuilder& builder, const JobRun& run) {
   const job::Script* const script = FindScript(builder);
   if (script == nullptr || builder.status().script) return;
   for (const kube::Pod* pod : run.pods) {
     for (const kube::ContainerState& container : pod->containers) {
       if (container.name != api::kScriptContainer || !container.ended || !container.ended->succeeded()) continue;
-      const std::optional<Termination> said = ParseTermination(container.ended->message);
-      if (!said || said->script_sha256.empty()) continue;
-      builder.status().script = api::ScriptStatus{.source = script->Describe(), .sha256 = said->script_sha256};
+      const std::optional<Termination> termination = ParseTermination(container.ended->message);
+      if (!termination || termination->script_sha256.empty()) continue;
+      builder.status().script = api::ScriptStatus{.source = script->Describe(), .sha256 = termination->script_sha256};
       return;
     }
   }
 }
 
 void ReadResult(PlanBuilder& builder, const JobRun& run) {
-  const Said said = ReadPartitionerMessages(run);
-  if (said.partition && FindScript(builder) != nullptr && !builder.status().script) {
+  const PartitionerResult result = ReadPartitionerMessages(run);
+  if (result.partition && FindScript(builder) != nullptr && !builder.status().script) {
     Failure failure;
     failure.reason = kResultLost;
     failure.message = "no pod of the partitioner reports which script it has read";
     return FailAttempt(builder, failure);
   }
-  if (said.partition) {
+  if (result.partition) {
     builder.status().partition = api::PartitionStatus{
-        .hash = said.partition->hash,
-        .uri = job::UriBelow(resources::PartitionsPrefix(builder.training()), said.partition->hash),
-        .cut = said.partition->cut,
-        .bytes = static_cast<int64_t>(said.partition->bytes)};
+        .hash = result.partition->hash,
+        .uri = job::UriBelow(resources::PartitionsPrefix(builder.training()), result.partition->hash),
+        .cut = result.partition->cut,
+        .bytes = static_cast<int64_t>(result.partition->bytes)};
     return;
   }
-  if (said.ended) {
+  if (result.has_succeeded) {
     Failure failure;
     failure.reason = telemetry::TerminationReason(ExitCode::kBug);
     failure.message = "the partitioner succeeded without reporting its result";
     return FailAttempt(builder, failure);
   }
   // The pod's end may not have reached the cache yet, or the pod is gone, and its result with it.
-  const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + PatienceFor(run);
+  const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + ResultTimeout(run);
   if (builder.now() < lost_at) return builder.RequeueAt(lost_at);
   Failure failure;
   failure.reason = kResultLost;
@@ -115,7 +114,7 @@ void ReadResult(PlanBuilder& builder, const JobRun& run) {
 void FollowAttempt(PlanBuilder& builder) {
   const int64_t attempt = builder.status().partition_attempt;
   const JobRun& run = builder.world().partition_run(attempt);
-  FixScript(builder, run);
+  StoreScriptDigest(builder, run);
   if (run.job == nullptr) {
     // The new attempt has a new number, and so a new group name: otherwise partitioners would find files of the earlier
     // group, including its heartbeats.
@@ -148,13 +147,14 @@ void MakeAttempt(PlanBuilder& builder) {
   if (turn.waits_for != nullptr) {
     const std::string holders = HoldersText(builder.world().partition_runs(), status.partition_attempt);
     return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for,
-                                "before Job " + job + (holders.empty() ? "" : ": " + holders));
+                                "Job " + job + " cannot start yet" + (holders.empty() ? "" : ": " + holders));
   }
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
-// Sets Partitioned to True. If other containers keep the Job from completing, the whole Job is deleted, unless the
-// policy keeps pods. Deleting only the pod would make it a failed pod, with a Warning event.
+// Sets Partitioned to True. If other containers keep the Job from completing for kHeldPodGrace, the whole Job is
+// deleted, unless the policy keeps pods. If only the held pod were deleted, it would count as failed, with a Warning
+// event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;
   const auto& runs = builder.world().partition_runs();

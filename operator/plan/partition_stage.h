@@ -5,6 +5,7 @@
 
 namespace espalier::ctl::plan {
 
-bool Partition(PlanBuilder& builder);  // returns whether status.partition is known
+// Plans the current attempt and reads its result. Returns whether status.partition is set.
+bool Partition(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

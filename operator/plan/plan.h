@@ -1,10 +1,9 @@
 // Computes what to do about one DistTraining: a pure function of the resource, the observed cluster and the time. It is
 // level-based: the plan depends neither on the order or number of events nor on restarts of the operator.
 //
-// controller/apply.h carries a plan out in this order: first the status, if it differs from the stored one, with the
-// resourceVersion as precondition; after it is written, the actions in order, up to the first error. An incarnation is
-// therefore in the status before its children exist (write-ahead), and a restarted operator finds all it needs in the
-// status.
+// controller/apply.h carries out a plan: it writes the status, if it differs from the stored one, with the
+// resourceVersion as precondition, then runs the actions in order, up to the first error. So an incarnation is in the
+// status before its children exist (write-ahead), and a restarted operator finds all that it needs in the status.
 //
 // WriteProgress is the first action, because the progress comes from a pod's termination message, which is lost when
 // the pod is deleted. The deletions of children follow, then all other actions. A refused forced deletion does not stop
@@ -23,7 +22,7 @@
 
 namespace espalier::ctl::plan {
 
-// The field manager of everything that the operator writes, except status.progress.
+// The field manager of all fields that the operator writes, except status.progress.
 inline constexpr char kFieldManager[] = "espalier-operator";
 
 // Server-side apply of the whole object with kFieldManager.
@@ -31,18 +30,18 @@ struct ApplyChild {
   const kube::Resource* resource = nullptr;
   kube::Json object;
   // The uid of the child to change. It is in `object` as well (metadata.uid), so that a child that was deleted and
-  // created again by another writer is not taken over. Empty: the caches show no such child. Apply then does not change
-  // an object of another owner that has the name; the next plan gets that object in Observed::conflicting_objects.
+  // created again by another writer is not changed. Empty: the caches do not show the child. If an object of another
+  // owner has the name, it is not changed, and the next plan gets it in Observed::conflicting_objects.
   std::string uid = {};
 };
 // MakeAuthority creates or replaces the Secret of the job's certificate authority, MakeLeaf the Secret with the
-// certificate of one role. Apply generates the contents (resources/secrets.h), because they are random.
+// certificate of one role. Their contents are random, so the action generates them (resources/secrets.h), not the plan.
 struct MakeAuthority {};
 struct MakeLeaf {
   api::Role role;
 };
-// Deletes the object with this uid. `force` is grace period 0, for a pod on a lost node. Jobs of trainers and
-// partitioners are deleted in the foreground: when such a Job is gone, so are its pods.
+// Deletes the object with this uid. `force` sets grace period 0, for a pod on a lost node. Jobs of trainers and
+// partitioners are deleted in the foreground: such a Job exists until its pods are gone.
 struct DeleteChild {
   const kube::Resource* resource = nullptr;
   kube::ObjectKey key;
@@ -51,9 +50,9 @@ struct DeleteChild {
   kube::Propagation propagation = kube::Propagation::kBackground;
   std::optional<std::chrono::seconds> grace = {};  // of a pod; unset: the pod's own
 };
-struct DeleteSelf {};  // after ttlSecondsAfterFinished
-// Writes status.progress with its own field manager. A lasting refusal does not stop the actions after it; an error
-// that may be temporary does.
+struct DeleteSelf {};  // deletes the DistTraining, ttlSecondsAfterFinished after its end
+// Writes status.progress with its own field manager. The actions after it run even if the API server refuses the write
+// permanently, but not after an error that may be temporary.
 struct WriteProgress {
   api::Progress progress;
 };
@@ -61,8 +60,8 @@ struct WriteProgress {
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
-// A merge patch of the status of the job's Workload in a queue of Kueue. It names the resourceVersion that it was made
-// for, because it replaces whole lists.
+// A merge patch of the status of the job's Workload in a queue of Kueue. It contains the resourceVersion that it was
+// made for, because it replaces whole lists.
 struct PatchWorkloadStatus {
   kube::ObjectKey key;
   kube::Json patch;
@@ -73,24 +72,25 @@ using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, De
 // What the caller must read from the API server before MakePlan, because no cache contains it.
 struct Lookups {
   bool certificates = false;  // Observed::authority and leaves; may be up to ten minutes old
-  std::optional<kube::WallTime> certificates_read_since;  // if set, older facts must be read again
-  bool referenced_secrets = false;
-  std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
-  std::vector<std::string> mount_failures_of;     // uids of pods
-  std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
-  std::vector<std::string> unseen_pods_of;        // names of Jobs whose pods are added to Observed::pods
-  std::vector<std::string> suspended_jobs;        // names: Observed::suspended_by
-  std::vector<std::string> flavors;               // names of ResourceFlavors: Observed::Queue::flavors
-  std::string priority_class;                     // a WorkloadPriorityClass: Observed::Queue::priority; empty: none
+  std::optional<kube::WallTime> certificates_read_since;  // facts that were read earlier must be read again
+  bool referenced_secrets = false;                        // Observed::missing_secrets
+  std::vector<std::string> creation_failures_of;          // uids of StatefulSets and Jobs: Observed::creation_failures
+  std::vector<std::string> mount_failures_of;             // uids of pods: Observed::mount_failures
+  std::vector<std::string> vanished_jobs;                 // names: Observed::confirmed_gone
+  std::vector<std::string> unseen_pods_of;                // names of Jobs whose pods are added to Observed::pods
+  std::vector<std::string> suspended_jobs;                // names: Observed::suspended_by
+  std::vector<std::string> flavors;                       // names of ResourceFlavors: Observed::Queue::flavors
+  std::string priority_class;  // a WorkloadPriorityClass: Observed::Queue::priority; empty: none
 };
 
 struct Plan {
-  api::Status status;  // to be stored, with progress unchanged
+  api::Status status;  // to be stored; its progress is the stored one, which only WriteProgress changes
   std::vector<Action> actions;
-  std::vector<runtime::EventNote> events;  // recorded after the status is written
-  std::optional<std::chrono::nanoseconds> requeue_after;
+  std::vector<runtime::EventNote> events;                 // recorded after the status is written
+  std::optional<std::chrono::nanoseconds> requeue_after;  // unset: only events trigger the next reconcile
 };
 
+// Settings of the operator for all jobs.
 struct Defaults {
   std::string core_image;  // for partitioner, servers, samplers
   std::string trainer_image;
@@ -106,17 +106,17 @@ struct Defaults {
 // pods on lost nodes).
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
 
-// Returns the roles whose pods communicate with peers, and so need certificates.
+// Returns the roles whose pods communicate over the network with other pods of the job, and so need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
 // The same; if the spec is invalid, all roles that may need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// No watch covers Secrets and events. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan that
+// No watch covers Secrets or events. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan that
 // waits for events, because pods are missing or wait for volumes, requeues after kMinEventReadInterval at first; this
 // time grows to kMaxEventReadInterval the longer the problem lasts.
 inline constexpr std::chrono::seconds kMinEventReadInterval{5}, kMaxEventReadInterval{60};
 
-// Returns what MakePlan needs to know besides the caches.
+// Returns what the caller must read from the API server before MakePlan. `seen` has only what the caches contain.
 Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
 
 }  // namespace espalier::ctl::plan

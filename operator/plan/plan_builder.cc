@@ -1,6 +1,6 @@
 // The builder starts from the stored status and collects actions. Apply compares the inputs hash in a child's
 // annotation with that of the wanted object and plans a change only if they differ, so an unchanged child costs no
-// request. Finish puts deletions before all other actions, and the write of the final progress before those.
+// request. Finish puts the write of the final progress first, then deletions, then all other actions.
 #include "operator/plan/plan_builder.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::seconds kRecheckInterval{10};
-// Limits the delay if the clock is set, and the time for which the queue holds the keys of deleted jobs.
+// Limits the delay after a jump of the clock, and the time for which the queue holds the keys of deleted jobs.
 constexpr std::chrono::hours kMaxRequeueDelay{1};
 
 std::string FindInputs(const kube::Json& object) {
@@ -73,32 +73,32 @@ void PlanBuilder::ClearCondition(const char* type, const std::string& reason, co
 }
 
 bool PlanBuilder::Apply(const kube::Resource& resource, kube::Json object) {
-  const kube::ObjectMeta* there = world_.Find(resource, kube::StringAt(object, {"metadata", "name"}));
-  if (there != nullptr && IsMadeFrom(*there, FindInputs(object))) return true;
+  const kube::ObjectMeta* existing = world_.Find(resource, kube::StringAt(object, {"metadata", "name"}));
+  if (existing != nullptr && IsMadeFrom(*existing, FindInputs(object))) return true;
   return ApplyAgain(resource, std::move(object));
 }
 
 bool PlanBuilder::Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
                         const std::function<kube::Json()>& build) {
-  const kube::ObjectMeta* there = world_.Find(resource, name);
-  if (there != nullptr && IsMadeFrom(*there, inputs)) return true;
+  const kube::ObjectMeta* existing = world_.Find(resource, name);
+  if (existing != nullptr && IsMadeFrom(*existing, inputs)) return true;
   return ApplyAgain(resource, build());
 }
 
 bool PlanBuilder::ApplyAgain(const kube::Resource& resource, kube::Json object) {
-  const std::string child = kube::StringAt(object, {"metadata", "name"});
-  if (world_.IsTaken(resource, child)) {
+  const std::string name = kube::StringAt(object, {"metadata", "name"});
+  if (world_.IsTaken(resource, name)) {
     BlockChanges({.reason = kNameTaken,
-                  .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
+                  .message = std::string(resource.kind) + " " + name + " exists and does not belong to this job"});
     RequeueAfter(kRecheckInterval);  // no watch reports when the name is free: the object lacks our label
     return false;
   }
-  const kube::ObjectMeta* there = world_.Find(resource, child);
-  if (!may_apply_) return there != nullptr;
+  const kube::ObjectMeta* existing = world_.Find(resource, name);
+  if (!may_apply_) return existing != nullptr;
   // A child that is being deleted is created again once it is gone. A change to it now would be lost.
-  if (there != nullptr && there->deletion_requested_at) return false;
-  if (there != nullptr) object["metadata"]["uid"] = there->uid;
-  Add(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});
+  if (existing != nullptr && existing->deletion_requested_at) return false;
+  if (existing != nullptr) object["metadata"]["uid"] = existing->uid;
+  Add(ApplyChild{&resource, std::move(object), existing != nullptr ? existing->uid : std::string()});
   return true;
 }
 

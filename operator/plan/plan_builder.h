@@ -17,16 +17,16 @@
 
 namespace espalier::ctl::plan {
 
-// A problem that keeps a role from becoming ready and can be fixed from outside.
+// A problem that keeps a role from becoming ready and that a user or administrator can fix.
 struct Blocker {
   std::string role = {};  // empty: the whole job
   std::string reason = {};
   std::string message = {};
-  std::string pod = {};
+  std::string pod = {};  // its name; empty: not about one pod
   std::optional<int> exit_code = {};
 };
 
-// Owned by one thread. The constructor's reference arguments must outlive it.
+// Not thread-safe. The constructor's reference arguments must outlive it.
 class PlanBuilder {
  public:
   PlanBuilder(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
@@ -46,7 +46,7 @@ class PlanBuilder {
   resources::Context context() const;
   // Sets the node labels, tolerations and other settings that Kueue adds to the pods of each role.
   void SetPlacements(std::map<api::Role, kube::Json> placements) { placements_ = std::move(placements); }
-  // Makes the role's pods that are created from here on members of their PodGroup.
+  // Makes the role's pods members of their PodGroup, in all children that are built after this call.
   void AddGang(api::Role role) { gangs_.insert(role); }
 
   void SetCondition(const char* type, api::ConditionStatus status, const std::string& reason,
@@ -54,16 +54,16 @@ class PlanBuilder {
   // Sets the condition to False. Does nothing if it was never set.
   void ClearCondition(const char* type, const std::string& reason, const std::string& message);
 
-  // Plans to apply `object` if the caches show no such child, or one made from other inputs (kInputsAnnotation).
-  // Returns false if the child does not exist and was not planned either: another owner has the name, or changes are
-  // blocked.
+  // Plans to apply `object` if the caches do not show the child, or show one made from other inputs
+  // (kInputsAnnotation). Returns false in these cases: another owner has the name; changes are blocked and the child
+  // does not exist; the child must be changed but is being deleted.
   bool Apply(const kube::Resource& resource, kube::Json object);
-  // The same for objects that take long to build: calls `build` only if the object must be applied. `inputs` is the
-  // value of its kInputsAnnotation.
+  // The same for an object that takes long to build: calls `build` only if it must be applied. `inputs` is the value of
+  // the object's kInputsAnnotation.
   bool Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
              const std::function<kube::Json()>& build);
-  // The same, but plans the apply even if the child was made from the same inputs. For a child whose other fields
-  // differ from the intended state.
+  // Like the first Apply, but plans the apply even if the child was made from the same inputs. For a child of which
+  // another writer has changed fields.
   bool ApplyAgain(const kube::Resource& resource, kube::Json object);
   // Plans the deletion of a child. Does nothing if its deletion has been requested already.
   void Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,
@@ -75,16 +75,18 @@ class PlanBuilder {
   void RequeueAt(kube::WallTime time);
   void RequeueAfter(std::chrono::nanoseconds delay);
 
-  // Makes all later calls of Apply plan nothing. Deletions are still planned.
+  // Makes all later calls of Apply plan nothing. Deletions are still planned. With a blocker, also calls SetBlocker.
   void BlockChanges() { may_apply_ = false; }
   void BlockChanges(Blocker blocker);
-  // Sets what blocks the whole job. The first blocker is kept.
+  // Sets the blocker of the whole job, unless it has one already.
   void SetBlocker(Blocker blocker);
   const std::optional<Blocker>& blocker() const { return blocker_; }
-  // Records a blocker of one role. last_error reports it if there is no blocker of the whole job.
+  // Records a blocker of one role, unless one is recorded already. last_error reports it if there is no blocker of the
+  // whole job.
   void AddNote(const Blocker& blocker);
   const std::optional<Blocker>& blocker_or_note() const { return blocker_ ? blocker_ : noted_; }
 
+  // Returns the plan, with its actions in their final order (plan.h).
   Plan Finish() &&;
 
  private:

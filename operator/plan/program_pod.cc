@@ -18,7 +18,7 @@ std::string LabelOr(const kube::Pod& pod, const char* label, const std::string& 
   return found == pod.meta.labels.end() ? otherwise : found->second;
 }
 
-// Returns false if the pod has no program container yet.
+// Returns whether `predicate` holds for every program container. Returns false if the pod has none yet.
 template <class Predicate>
 bool EachProgramContainer(const kube::Pod& pod, const Predicate& predicate) {
   bool any = false;
@@ -36,16 +36,17 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Exit code 0 after SIGTERM does not count as success: a user's program may exit with any code after SIGTERM.
-// Times in Kubernetes are whole seconds, so an end in the second of the request may be a reaction to it.
+// Returns whether all programs ended before the pod's deletion was requested. Exit code 0 after SIGTERM does not count
+// as success, because a user's program may exit with any code then. Times in Kubernetes are whole seconds, so an end in
+// the second of the request may be a reaction to it.
 bool SucceededByItself(const kube::Pod& pod) {
-  const auto& asked = pod.meta.deletion_requested_at;
-  return !asked || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
-    return container.ended && container.ended->finished_at < *asked;
+  const auto& deleted_at = pod.meta.deletion_requested_at;
+  return !deleted_at || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
+    return container.ended && container.ended->finished_at < *deleted_at;
   });
 }
 
-bool HasUnreadyOthers(const kube::Pod& pod) {
+bool HasUnreadyOtherContainers(const kube::Pod& pod) {
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
     return !container.ready && !IsProgramContainer(pod, container);
   });
@@ -68,8 +69,8 @@ std::string HolderText(const kube::Pod& pod) {
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container) {
   const auto component = pod.meta.labels.find(resources::kComponentLabel);
   return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
-    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::ToString(role);
-    return may_be_of_role && api::NumberOfContainer(role, container.name).has_value();
+    const bool may_run_role = component == pod.meta.labels.end() || component->second == api::ToString(role);
+    return may_run_role && api::FindContainerNumber(role, container.name).has_value();
   });
 }
 
@@ -85,7 +86,7 @@ bool ProgramHasSucceeded(const kube::Pod& pod) {
 }
 
 bool ProgramIsReady(const kube::Pod& pod) {
-  if (HasEnded(pod) || pod.meta.deletion_requested_at || !(pod.ready || HasUnreadyOthers(pod))) return false;
+  if (HasEnded(pod) || pod.meta.deletion_requested_at || !(pod.ready || HasUnreadyOtherContainers(pod))) return false;
   return EachProgramContainer(pod, [](const kube::ContainerState& container) { return container.ready; });
 }
 
@@ -95,7 +96,8 @@ bool IsHeld(const kube::Pod& pod) {
                      [](const kube::ContainerState& container) { return !container.ended; });
 }
 
-// An index may be known from the Job's status, from a pod, or from both; pods of a Job without indexes have none.
+// The Job's status, a pod, or both may show that an index has succeeded. The pods of a Job without indexes have no
+// index.
 int64_t CountSucceeded(const JobRun& run) {
   if (run.job == nullptr) return 0;
   int64_t pods = 0;
@@ -120,15 +122,16 @@ bool HasSucceededDespiteOthers(const JobRun& run) {
   if (!std::all_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return SucceededByItself(*pod); })) {
     return false;
   }
-  const bool job_will_not_say = run.job->failure_target || run.job->has_failed || run.job->meta.deletion_requested_at;
-  return job_will_not_say ||
+  const bool job_will_not_report_it =
+      run.job->failure_target || run.job->has_failed || run.job->meta.deletion_requested_at;
+  return job_will_not_report_it ||
          std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsHeld(*pod); });
 }
 
 bool IsFailing(const JobRun& run) {
   if (run.job == nullptr) return false;
   if (run.job->failure_target || run.job->has_failed) return true;
-  if (run.job->suspended) return false;  // its controller deletes the pods, which ends their programs
+  if (run.job->suspended) return false;  // the Job controller deletes the pods, which ends their programs
   return std::any_of(run.pods.begin(), run.pods.end(),
                      [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
 }

@@ -1,8 +1,8 @@
-// The state of a pod by its program containers. A pod may hold other containers: sidecars of a template, or containers
-// that an admission webhook adds. Those never decide: the program containers, found by name (api/program_container.h),
-// decide whether the pod is ready, has succeeded or has failed. A pod is *held* while another container still runs
-// after the program containers have ended: the kubelet then keeps the phase Running, and the Job controller counts the
-// pod as active.
+// The state of a pod, which depends only on its program containers. They are found by name (api/program_container.h)
+// and determine whether the pod is ready, has succeeded or has failed. Other containers, which are sidecars of a
+// template or added by an admission webhook, do not count. A pod is *held* while another container still runs after the
+// program containers have ended: the kubelet then keeps the phase Running, and the Job controller counts the pod as
+// active.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,7 @@ namespace espalier::ctl::plan {
 // is deleted. A pod whose sidecars end by themselves in that time is kept, with its logs.
 inline constexpr std::chrono::seconds kHeldPodGrace{30};
 
-// Returns whether `container` runs the program of the pod's role. In a pod without a role label, the names of all roles
-// count.
+// Returns whether `container` runs the program of the pod's role, or, in a pod without a role label, of any role.
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container);
 
 // Returns whether the phase is terminal or all program containers have ended, even if other containers still run.
@@ -32,22 +31,22 @@ bool ProgramIsReady(const kube::Pod& pod);
 // Returns whether the program has ended and another container has not. Meaningful for pods with restartPolicy Never.
 bool IsHeld(const kube::Pod& pod);
 
-// Returns how many of the Job's indexes have succeeded, by its status or by its pods' programs, whichever is larger.
+// Returns how many of the Job's indexes have succeeded according to its status or to its pods' programs.
 int64_t CountSucceeded(const JobRun& run);
 // Returns the number of pods whose programs are ready.
 int64_t CountReady(const JobRun& run);
 // Returns whether all indexes have succeeded although the Job controller may never report it: a pod is held, or another
 // container's exit code has failed its pod. False without a Job.
 bool HasSucceededDespiteOthers(const JobRun& run);
-// Returns whether the Job controller has given the Job up, or a program has failed in a held pod. Held pods of a
-// suspended Job do not count.
+// Returns whether the Job controller has failed the Job or is about to (FailureTarget), or a program has failed in a
+// held pod. Held pods of a suspended Job do not count.
 bool IsFailing(const JobRun& run);
 // Returns whether no program runs any more and at least one pod is held.
 bool IsHeldOnlyByOtherContainers(const JobRun& run);
 
 // Returns "container istio-proxy holds pod cora-trainer-1-0-x, whose trainer has ended"; empty if no pod is held.
 std::string HoldersText(const JobRun& run);
-// The same for the first such pod of all runs except number `except`.
+// The same for the first held pod of all runs, but not of the run with number `except`.
 std::string HoldersText(const std::map<int64_t, JobRun>& runs, int64_t except);
 
 }  // namespace espalier::ctl::plan

@@ -1,8 +1,8 @@
 // The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted, its
 // pod sets are updated while no quota is reserved, and it is replaced if they change after that. If the document gets
 // fewer trainers, the Workload is not replaced: the quota of the trainers that are no longer needed is given back when
-// their pods have ended, as that of the partitioners is. An eviction first suspends the job (quota.h), which saves a
-// checkpoint; when no pod is left, the quota is released, and Kueue queues the Workload again. The Workload of a job
+// their pods have ended, like the quota of the partitioners. An eviction first suspends the job (quota.h), which saves
+// a checkpoint; when no pod is left, the quota is released, and Kueue queues the Workload again. The Workload of a job
 // that is suspended by its document is deleted, because it would hold quota.
 #include "operator/plan/queue_stage.h"
 
@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kKueueRetryInterval{10};
 // Reason of Evicted after maximumExecutionTimeSeconds.
 constexpr char kDeactivatedAfterTime[] = "DeactivatedDueToMaximumExecutionTimeExceeded";
 
-void Wait(PlanBuilder& builder, const std::string& reason, const std::string& message) {
+void ReportWaiting(PlanBuilder& builder, const std::string& reason, const std::string& message) {
   builder.SetCondition(api::kQuotaReserved, ConditionStatus::kFalse, reason, message);
 }
 
@@ -59,22 +59,22 @@ void Submit(PlanBuilder& builder) {
   const std::string priority_class = resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
   if (!priority_class.empty() && !queue.priority) {
     builder.RequeueAfter(kKueueRetryInterval);
-    return Wait(builder, kPriorityUnavailable,
-                "WorkloadPriorityClass " + priority_class + ": " +
-                    (queue.priority_error.empty() ? "not read yet" : queue.priority_error));
+    return ReportWaiting(builder, kPriorityUnavailable,
+                         "WorkloadPriorityClass " + priority_class + ": " +
+                             (queue.priority_error.empty() ? "not read yet" : queue.priority_error));
   }
   const std::string name = resources::QueuedWorkloadName(builder.name());
   builder.ApplyAgain(kube::kWorkloads, resources::QueuedWorkload(builder.context(), queue.priority));
   if (builder.world().IsTaken(kube::kWorkloads, name)) {
-    return Wait(builder, kNameTaken, "Workload " + name + " exists and does not belong to this job");
+    return ReportWaiting(builder, kNameTaken, "Workload " + name + " exists and does not belong to this job");
   }
   if (builder.seen().refusal && builder.seen().refusal->child == "Workload " + name) {
-    return Wait(builder, kRefused, "Workload " + name + ": " + builder.seen().refusal->message);
+    return ReportWaiting(builder, kRefused, "Workload " + name + ": " + builder.seen().refusal->message);
   }
-  Wait(builder, kPending, "Workload " + name + " is being put into the queue " + queue_name);
+  ReportWaiting(builder, kPending, "Workload " + name + " is being put into the queue " + queue_name);
 }
 
-// Returns what Kueue says about a Workload that is not admitted.
+// Returns why the Workload is not admitted: the message of its condition, if it has one.
 std::string PendingMessage(const kube::QueuedWorkload& workload) {
   const std::string name = "Workload " + workload.meta.key.name;
   if (!workload.active) return name + " is deactivated: set its spec.active to true to queue it again";
@@ -101,7 +101,8 @@ void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
   if (HasNoPods(builder) && workload.IsTrue(kWorkloadQuotaReserved)) {
     PatchStatus(builder, ReleaseQuota(workload, builder.stamp()));
   }
-  Wait(builder, kEvicted, evicted->reason + ": " + evicted->message + RequeueRemedy(workload, evicted->reason));
+  ReportWaiting(builder, kEvicted,
+                evicted->reason + ": " + evicted->message + RequeueRemedy(workload, evicted->reason));
 }
 
 // Returns whether an evicted Workload is in its queue again. Kueue sets Evicted to False only at the next admission.
@@ -159,27 +160,28 @@ bool HasOldPriority(const PlanBuilder& builder, const kube::QueuedWorkload& work
   return workload.priority_class != resources::FindLabel(builder.training(), resources::kQueuePriorityLabel);
 }
 
-// Handles a Workload that is outdated (IsOutdated) or has another priority class than the resource.
+// Replaces or updates a Workload that is outdated (IsOutdated) or has another priority class than the resource. While
+// it has quota, it is replaced only after the job's pods have ended.
 void Replace(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   if (!workload.IsTrue(kWorkloadQuotaReserved)) return Submit(builder);
   if (HasNoPods(builder)) DeleteWorkload(builder, workload);
-  Wait(builder, kWorkloadOutdated,
-       "the resource has changed since Workload " + workload.meta.key.name +
-           " was admitted; the job goes back to the queue");
+  ReportWaiting(builder, kWorkloadOutdated,
+                "the resource has changed since Workload " + workload.meta.key.name +
+                    " was admitted; the job goes back to the queue");
 }
 
 void FollowWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   const std::string name = "Workload " + workload.meta.key.name;
-  if (workload.meta.deletion_requested_at) return Wait(builder, kPending, name + " is being deleted");
+  if (workload.meta.deletion_requested_at) return ReportWaiting(builder, kPending, name + " is being deleted");
   if (workload.IsTrue(kWorkloadFinished)) {
     if (HasNoPods(builder)) DeleteWorkload(builder, workload);
-    return Wait(builder, kPending, name + " was declared finished; it is replaced");
+    return ReportWaiting(builder, kPending, name + " was declared finished; it is replaced");
   }
   const bool is_outdated = IsOutdated(workload, builder.training(), builder.status(), builder.seen());
   const bool may_update = !workload.IsTrue(kWorkloadQuotaReserved) && IsAccepted(builder.training(), builder.seen());
   if (is_outdated || (may_update && HasOldPriority(builder, workload))) return Replace(builder, workload);
   if (workload.IsTrue(kWorkloadEvicted) && !IsQueuedAgain(builder, workload)) return FollowEviction(builder, workload);
-  if (!workload.IsTrue(kWorkloadAdmitted)) return Wait(builder, kPending, PendingMessage(workload));
+  if (!workload.IsTrue(kWorkloadAdmitted)) return ReportWaiting(builder, kPending, PendingMessage(workload));
   FollowAdmission(builder, workload);
 }
 
@@ -214,7 +216,7 @@ void FollowQueue(PlanBuilder& builder) {
                                   std::string("the label ") + resources::kQueueLabel + " was removed");
   }
   if (!builder.status().started_at && !HasNoPods(builder)) return;  // not accepted yet
-  if (!builder.seen().queue.is_enabled) return Wait(builder, kKueueDisabled, DisabledMessage(builder));
+  if (!builder.seen().queue.is_enabled) return ReportWaiting(builder, kKueueDisabled, DisabledMessage(builder));
   if (!IsQueueKnown(builder.seen())) {
     builder.RequeueAfter(kKueueRetryInterval);
     return builder.SetCondition(api::kQuotaReserved, ConditionStatus::kUnknown, kKueueUnavailable,
@@ -222,10 +224,11 @@ void FollowQueue(PlanBuilder& builder) {
   }
   if (builder.run_policy().suspend) {
     if (workload != nullptr && HasNoPods(builder)) DeleteWorkload(builder, *workload);
-    return Wait(builder, kNotQueued, "spec.runPolicy.suspend is true");
+    return ReportWaiting(builder, kNotQueued, "spec.runPolicy.suspend is true");
   }
   if (workload != nullptr) return FollowWorkload(builder, *workload);
-  if (!HasNoPods(builder)) return Wait(builder, kPending, "the job's Workload is gone; its pods are being stopped");
+  if (!HasNoPods(builder))
+    return ReportWaiting(builder, kPending, "the job's Workload is gone; its pods are being stopped");
   if (!IsAccepted(training, builder.seen())) return;
   Submit(builder);
 }

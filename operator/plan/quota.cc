@@ -23,7 +23,7 @@ bool HasQuota(const kube::QueuedWorkload& workload) {
          !workload.IsTrue(kWorkloadFinished) && !workload.meta.deletion_requested_at;
 }
 
-std::optional<Role> RoleOfPodSet(const std::string& name) {
+std::optional<Role> FindPodSetRole(const std::string& name) {
   for (const Role role : api::kRoles) {
     if (name == api::FieldName(role)) return role;
   }
@@ -49,21 +49,23 @@ void AddGate(const kube::QueuedWorkload& workload, const std::string& pod_set, J
   (*pod)["spec"]["schedulingGates"] = Json::array({{{"name", "kueue.x-k8s.io/topology"}}});
 }
 
-// Returns whether the quota that the Workload has left is enough for the trainer pods of the document. If no trainer
-// has given quota back, the Workload's admission may have less than the document asks for, down to MinTrainerPods.
+// Returns whether the Workload's remaining quota is enough for the trainer pods of the document. `count` is the number
+// of pods of the Workload's trainer pod set. If no quota of trainers was given back, the admission may be for fewer
+// pods than the document asks for, down to MinTrainerPods.
 bool CoversTrainers(const kube::QueuedWorkload& workload, int64_t count, const api::Spec& spec) {
   const int64_t wanted = resources::CountPods(spec, Role::kTrainer);
-  const int64_t freed = workload.CountReclaimable(kTrainerPodSet);
+  const int64_t reclaimable = workload.CountReclaimable(kTrainerPodSet);
   const auto* const assignment = workload.FindAssignment(kTrainerPodSet);
   const int64_t admitted = assignment == nullptr ? count : assignment->count.value_or(count);
-  const int64_t left = std::min(admitted, count - freed);
+  const int64_t left = std::min(admitted, count - reclaimable);
   if (wanted <= left) return true;
-  return freed == 0 && wanted <= count && resources::MinTrainerPods(spec).value_or(wanted) <= left;
+  return reclaimable == 0 && wanted <= count && resources::MinTrainerPods(spec).value_or(wanted) <= left;
 }
 
-// Returns whether the Workload's pod sets differ from those of the document in the number of trainers at most.
-bool DiffersInTrainersAlone(const kube::QueuedWorkload::PodSet& trainers, const std::string& inputs,
-                            const resources::Context& context) {
+// Returns whether the Workload's pod sets differ from those of the document at most in the number of trainers.
+// `trainers` and `inputs` are the Workload's.
+bool DiffersOnlyInTrainers(const kube::QueuedWorkload::PodSet& trainers, const std::string& inputs,
+                           const resources::Context& context) {
   const auto matches = [&](std::optional<int64_t> least) {
     return inputs == resources::InputsOfQueuedWorkload(context, {.count = trainers.count, .least = least});
   };
@@ -98,7 +100,7 @@ bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& t
   if (!workload.IsTrue(kWorkloadQuotaReserved) || trainers == nullptr) {
     return inputs->second != resources::InputsOfQueuedWorkload(context);
   }
-  return !DiffersInTrainersAlone(*trainers, inputs->second, context) ||
+  return !DiffersOnlyInTrainers(*trainers, inputs->second, context) ||
          !CoversTrainers(workload, trainers->count, *training.spec);
 }
 
@@ -130,7 +132,7 @@ Placements FindPlacements(const api::DistTraining& training, const Observed& see
   const kube::QueuedWorkload* const workload = FindWorkload(training, seen);
   if (workload == nullptr) return placements;
   for (const auto& assignment : workload->assignments) {
-    const std::optional<Role> role = RoleOfPodSet(assignment.pod_set);
+    const std::optional<Role> role = FindPodSetRole(assignment.pod_set);
     if (!role) continue;
     Json pod = Json::object();
     for (const std::string& name : assignment.flavors) {

@@ -31,26 +31,27 @@ bool IsQueueKnown(const Observed& seen);
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
-// pod sets. A different number of trainers then makes the Workload outdated only if the quota that is left is not
-// enough for that number.
+// pod sets. A different number of trainers then makes the Workload outdated only if its remaining quota is not enough
+// for that number.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 
-// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. While the operator
-// does not know what Kueue has decided, returns false for a job that runs and true for any other job.
+// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. While the cache of
+// Workloads is not filled, returns false for a job that runs and true for any other job.
 bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen);
 
-// Return parts of the Workload's admission: the number of admitted trainers, nullopt if the admission has none, and the
-// names of the ResourceFlavors that pods run in.
+// Returns the number of trainers that Kueue has admitted; nullopt: the Workload has no such number, or the spec is
+// invalid.
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen);
+// Returns the names of the ResourceFlavors that Kueue has assigned to the job's pods.
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
 
 // What Kueue adds to the pods of each role (resources::Context::placements): the node labels and tolerations of their
-// flavors, the updates of admission checks, and, with a topology assignment, the gate that Kueue removes from a pod
-// when it has given the pod the node labels of its place. A role without additions has no entry.
+// flavors, the updates of admission checks, and, with a topology assignment, a scheduling gate, which Kueue removes
+// when it has added the labels of the pod's place to the pod's nodeSelector. A role without additions has no entry.
 struct Placements {
   std::map<api::Role, kube::Json> by_role;
-  std::string missing;  // why a flavor is not known; empty: all are
+  std::string missing;  // why a flavor was not read; empty: all were read
 };
 Placements FindPlacements(const api::DistTraining& training, const Observed& seen);
 

@@ -20,7 +20,7 @@ inline constexpr char kNotAllReady[] = "NotAllReady";
 inline constexpr char kBackoff[] = "Backoff";              // until the next attempt
 inline constexpr char kOldPodsRemain[] = "OldPodsRemain";  // of an earlier incarnation or attempt
 inline constexpr char kJobEnded[] = "JobEnded";
-inline constexpr char kHeldByContainers[] = "HeldByContainers";  // other containers still run after a pod's program
+inline constexpr char kHeldByContainers[] = "HeldByContainers";  // sidecars still run after the program has ended
 
 // Suspended
 inline constexpr char kSuspending[] = "Suspending";
@@ -37,14 +37,14 @@ inline constexpr char kKueueUnavailable[] = "KueueUnavailable";  // Workloads ca
 inline constexpr char kFlavorUnavailable[] = "FlavorUnavailable";
 inline constexpr char kPriorityUnavailable[] = "PriorityClassUnavailable";
 
-// Blockers: problems that can be fixed from outside and do not count as failures of the job.
+// Blockers: problems that a user or administrator can fix and that do not count as failures of the job.
 inline constexpr char kSecretMissing[] = "SecretMissing";
 inline constexpr char kSecretKeyMissing[] = "SecretKeyMissing";
-inline constexpr char kNameTaken[] = "NameTaken";
-inline constexpr char kRefused[] = "Refused";  // an object itself, by the API server
+inline constexpr char kNameTaken[] = "NameTaken";  // an object of another owner has the name of a child
+inline constexpr char kRefused[] = "Refused";      // the API server refuses to create or change a child
 inline constexpr char kFailedCreate[] = "FailedCreate";
-inline constexpr char kJobSuspended[] = "JobSuspended";                  // a child, by another writer than the operator
-inline constexpr char kPodGroupsUnavailable[] = "PodGroupsUnavailable";  // they cannot be listed
+inline constexpr char kJobSuspended[] = "JobSuspended";                  // another writer has set spec.suspend of a Job
+inline constexpr char kPodGroupsUnavailable[] = "PodGroupsUnavailable";  // PodGroups cannot be listed
 inline constexpr char kUnschedulable[] = "Unschedulable";
 inline constexpr char kFailedMount[] = "FailedMount";
 inline constexpr char kImagePull[] = "ImagePullBackOff";
@@ -52,7 +52,7 @@ inline constexpr char kContainerConfig[] = "CreateContainerConfigError";
 inline constexpr char kContainerCreation[] = "CreateContainerError";
 inline constexpr char kCrashLoop[] = "CrashLoopBackOff";
 
-// Failures of pods, strongest first (failure.h), beside the names of telemetry::TerminationReason.
+// Failures of pods, ranked in failure.h, besides the names of telemetry::TerminationReason.
 inline constexpr char kOutOfMemory[] = "OOMKilled";
 inline constexpr char kSignal[] = "Signal";
 inline constexpr char kDisrupted[] = "Disrupted";
@@ -68,7 +68,7 @@ inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container'
 inline constexpr char kHeldBack[] = "HeldBack";                          // some trainers could not start; not counted
 inline constexpr char kServerLost[] = "ServerLost";                      // a server's pod was replaced; not counted
 inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of new certificates; not counted
-inline constexpr char kStoppedSoon[] = "StoppedSoon";    // a program's 75, soon after its start; not counted
+inline constexpr char kStoppedSoon[] = "StoppedSoon";    // exit code 75 soon after the start; not counted
 inline constexpr char kStoppedAgain[] = "StoppedAgain";  // StoppedSoon in the next attempt too; counted
 
 // For an event only: the job has succeeded, with warnings about its data or metrics (docs/outputs.md, Warnings).
@@ -79,9 +79,9 @@ inline constexpr char kResumed[] = "Resumed";
 inline constexpr char kScaled[] = "Scaled";
 inline constexpr char kJobDeleted[] = "JobDeleted";  // by another writer
 
-// Restarting: the Job is failing and its pods' reasons are being collected; the new incarnation runs.
-inline constexpr char kCollecting[] = "CollectingReasons";
-inline constexpr char kRecovered[] = "Recovered";
+// Restarting
+inline constexpr char kCollecting[] = "CollectingReasons";  // the Job is failing; its pods' reasons are being collected
+inline constexpr char kRecovered[] = "Recovered";           // the next Job runs; the only reason of status False
 
 // Succeeded, Failed: besides the reasons of failures that are never retried.
 inline constexpr char kCompleted[] = "Completed";

@@ -15,8 +15,8 @@ namespace espalier::ctl::plan {
 // in the Job controller.
 inline constexpr std::chrono::seconds kFirstBackoff{10};
 inline constexpr std::chrono::seconds kMaxBackoff{360};
-// The delay after a failure that is not counted: an eviction, a Job that another writer deleted. It is long enough for
-// the caches to show the remaining pods.
+// The delay after a failure that is not counted, for example an eviction. It is long enough for the caches to show the
+// remaining pods.
 inline constexpr std::chrono::seconds kShortBackoff{2};
 
 // Returns whether the restart with this `restart_reason` counted towards backoffLimit.

@@ -1,6 +1,6 @@
 // There is one StatefulSet of servers per replica, with one pod per partition, and one StatefulSet of samplers. A set
 // is applied if its inputs have changed or another writer has changed its replica count. ServersReady is True when all
-// pods are ready; trainers of a later incarnation may begin earlier (KeepServers).
+// pods are ready; trainers of a later incarnation may begin earlier (ApplyServers).
 #include "operator/plan/server_stage.h"
 
 #include <functional>
@@ -23,63 +23,63 @@ bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
 
 // Applies the StatefulSet if it is missing or outdated. Returns whether it is as wanted and all its pods are ready. A
 // replica count that another writer has set is reverted.
-bool Keep(PlanBuilder& builder, const std::string& name, const std::string& inputs, int64_t wanted,
-          const std::function<kube::Json()>& build) {
-  const kube::StatefulSet* there = nullptr;
+bool ApplySet(PlanBuilder& builder, const std::string& name, const std::string& inputs, int64_t wanted,
+              const std::function<kube::Json()>& build) {
+  const kube::StatefulSet* existing = nullptr;
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
-    if (set->meta.key.name == name) there = set;
+    if (set->meta.key.name == name) existing = set;
   }
   const kube::StatefulSet* samplers = builder.world().sampler_set();
-  if (samplers != nullptr && samplers->meta.key.name == name) there = samplers;
-  if (there != nullptr && there->wanted != wanted) {
+  if (samplers != nullptr && samplers->meta.key.name == name) existing = samplers;
+  if (existing != nullptr && existing->wanted != wanted) {
     builder.ApplyAgain(kube::kStatefulSets, build());
   } else {
     builder.Apply(kube::kStatefulSets, name, inputs, build);
   }
-  return there != nullptr && IsReady(builder.world(), *there, wanted);
+  return existing != nullptr && IsReady(builder.world(), *existing, wanted);
 }
 
-struct ServersThere {
+struct ServerReadiness {
   bool all = true;
-  bool enough = true;
+  bool enough = true;  // for the trainers to begin
 };
 
 // Trainers begin when all servers are ready. Trainers of a later incarnation need only the servers of replica 0: they
 // serve all partitions and hold the writable data. Clients connect to the servers of other replicas when these are
 // back.
-ServersThere KeepServers(PlanBuilder& builder) {
+ServerReadiness ApplyServers(PlanBuilder& builder) {
   if (!PlanGang(builder, Role::kServer)) return {.all = false, .enough = false};
   const job::DistTraining& wanted = builder.spec().job;
   const resources::Context context = builder.context();
   const std::string inputs = resources::InputsOfServerSet(context, /*scaled_to_zero=*/false);
-  ServersThere there;
+  ServerReadiness readiness;
   for (uint32_t replica = 0; replica < wanted.server_replicas_per_partition; ++replica) {
     const auto build = [&] { return resources::ServerSet(context, replica, /*scaled_to_zero=*/false); };
     const std::string name = resources::ServerSetName(builder.name(), replica);
-    if (Keep(builder, name, inputs, wanted.graph.partitions.count, build)) continue;
-    there.all = false;
-    if (replica == 0 || builder.status().incarnation == 0) there.enough = false;
+    if (ApplySet(builder, name, inputs, wanted.graph.partitions.count, build)) continue;
+    readiness.all = false;
+    if (replica == 0 || builder.status().incarnation == 0) readiness.enough = false;
   }
-  return there;
+  return readiness;
 }
 
-bool KeepSamplers(PlanBuilder& builder) {
+bool ApplySamplers(PlanBuilder& builder) {
   const uint32_t wanted = builder.spec().job.sampler_replicas;
   if (wanted > 0) {
     if (!PlanGang(builder, Role::kSampler)) return false;
     const resources::Context context = builder.context();
-    return Keep(builder, resources::SamplerSetName(builder.name()),
-                resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
-                [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
+    return ApplySet(builder, resources::SamplerSetName(builder.name()),
+                    resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
+                    [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
-  // Samplers are deleted only for an accepted document: running trainers know them by name.
+  // Samplers are deleted only for an accepted document: running trainers connect to them by name.
   const kube::StatefulSet* samplers = builder.world().sampler_set();
-  const bool may_go = IsAccepted(builder.training(), builder.seen());
-  if (samplers != nullptr && may_go) builder.Delete(kube::kStatefulSets, samplers->meta);
+  const bool may_delete = IsAccepted(builder.training(), builder.seen());
+  if (samplers != nullptr && may_delete) builder.Delete(kube::kStatefulSets, samplers->meta);
   return true;
 }
 
-std::string Census(const PlanBuilder& builder) {
+std::string ReadyCountText(const PlanBuilder& builder) {
   int64_t servers = 0;
   for (const kube::StatefulSet* set : builder.world().server_sets()) servers += builder.world().CountReadyPods(*set);
   const kube::StatefulSet* samplers = builder.world().sampler_set();
@@ -91,13 +91,13 @@ std::string Census(const PlanBuilder& builder) {
 }  // namespace
 
 bool Serve(PlanBuilder& builder) {
-  const ServersThere servers = KeepServers(builder);
-  const bool samplers_are_ready = KeepSamplers(builder);
+  const ServerReadiness servers = ApplyServers(builder);
+  const bool samplers_are_ready = ApplySamplers(builder);
   const resources::Context context = builder.context();
   builder.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudgetName(builder.name()),
                 resources::InputsOfShared(context), [&] { return resources::DisruptionBudget(context); });
   if (servers.all && samplers_are_ready) {
-    builder.SetCondition(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(builder));
+    builder.SetCondition(api::kServersReady, ConditionStatus::kTrue, kAllReady, ReadyCountText(builder));
     return true;
   }
   std::optional<Blocker> blocker;
@@ -107,7 +107,7 @@ bool Serve(PlanBuilder& builder) {
     builder.SetCondition(api::kServersReady, ConditionStatus::kFalse, blocker->reason, blocker->message);
   } else {
     builder.SetCondition(api::kServersReady, ConditionStatus::kFalse,
-                         builder.status().incarnation > 0 ? kNotAllReady : kStarting, Census(builder));
+                         builder.status().incarnation > 0 ? kNotAllReady : kStarting, ReadyCountText(builder));
   }
   return servers.enough && samplers_are_ready;
 }

@@ -5,7 +5,7 @@
 
 namespace espalier::ctl::plan {
 
-// Returns whether enough servers and samplers are ready for trainers to begin.
+// Plans the StatefulSets. Returns whether enough servers and samplers are ready for trainers to begin.
 bool Serve(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

@@ -16,7 +16,7 @@ namespace {
 
 using api::ConditionStatus;
 
-bool HasLeft(const std::map<int64_t, JobRun>& runs) {
+bool AreGone(const std::map<int64_t, JobRun>& runs) {
   return std::all_of(runs.begin(), runs.end(),
                      [](const auto& run) { return run.second.job == nullptr && run.second.pods.empty(); });
 }
@@ -27,8 +27,9 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs) {
   }
 }
 
-// Not subject to BlockChanges, because this only removes pods. A job that is created suspended has nothing to remove.
-void Shrink(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json object) {
+// Plans the change of `set` to `object`, which has no replicas. Not subject to BlockChanges, because this only removes
+// pods.
+void ScaleSetToZero(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json object) {
   if (set.wanted == 0 || set.meta.deletion_requested_at) return;
   object["metadata"]["uid"] = set.meta.uid;
   builder.Add(ApplyChild{&kube::kStatefulSets, std::move(object), set.meta.uid});
@@ -41,10 +42,10 @@ void ScaleToZero(PlanBuilder& builder) {
   const resources::Context context = builder.context();
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
     const auto replica = ParseNumber(set->meta.key.name, builder.name(), resources::ServerSetName);
-    Shrink(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
+    ScaleSetToZero(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
   }
   const kube::StatefulSet* samplers = builder.world().sampler_set();
-  if (samplers != nullptr) Shrink(builder, *samplers, resources::SamplerSet(context, /*scaled_to_zero=*/true));
+  if (samplers != nullptr) ScaleSetToZero(builder, *samplers, resources::SamplerSet(context, /*scaled_to_zero=*/true));
 }
 
 }  // namespace
@@ -52,18 +53,18 @@ void ScaleToZero(PlanBuilder& builder) {
 void Suspend(PlanBuilder& builder) {
   DeleteJobs(builder, builder.world().trainer_runs());
   DeleteJobs(builder, builder.world().partition_runs());
-  const bool jobs_have_left = HasLeft(builder.world().trainer_runs()) && HasLeft(builder.world().partition_runs());
-  if (jobs_have_left) ScaleToZero(builder);
+  const bool jobs_are_gone = AreGone(builder.world().trainer_runs()) && AreGone(builder.world().partition_runs());
+  if (jobs_are_gone) ScaleToZero(builder);
 
   builder.ClearCondition(api::kServersReady, kSuspending, "the job is suspended");
   builder.ClearCondition(api::kTrainersReady, kSuspending, "the job is suspended");
   builder.ClearCondition(api::kRestarting, kSuspending, "the job is suspended");
-  if (jobs_have_left && !builder.world().has_pods()) {
+  if (jobs_are_gone && !builder.world().has_pods()) {
     DeleteGangs(builder);
     builder.SetCondition(api::kSuspended, ConditionStatus::kTrue, kNoPodsLeft, "no pod of the job is left");
   } else {
     builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,
-                         jobs_have_left ? "servers and samplers are being stopped" : "trainers are saving their state");
+                         jobs_are_gone ? "servers and samplers are being stopped" : "trainers are saving their state");
   }
 }
 

@@ -29,7 +29,7 @@ double NumberAt(const kube::Json& value, std::string_view name) {
   return std::isfinite(found) ? found : 0;
 }
 
-std::optional<TerminationMessage::Partition> PartitionIn(const kube::Json& document) {
+std::optional<TerminationMessage::Partition> FindPartition(const kube::Json& document) {
   const kube::Json* found = kube::Find(document, {"partition"});
   if (found == nullptr) return std::nullopt;
   TerminationMessage::Partition partition;
@@ -40,7 +40,7 @@ std::optional<TerminationMessage::Partition> PartitionIn(const kube::Json& docum
   return partition;
 }
 
-std::string ScriptDigestIn(const kube::Json& document) {
+std::string FindScriptDigest(const kube::Json& document) {
   std::string digest = kube::StringAt(document, {"script", "sha256"});
   return IsSha256Hex(digest) ? digest : "";
 }
@@ -51,16 +51,17 @@ std::optional<Termination> ParseTermination(std::string_view text) {
   if (text.empty() || text.size() > 2 * telemetry::kMaxTerminationBytes) return std::nullopt;
   const Result<kube::Json> document = kube::ParseJson(text);
   if (!document.ok() || kube::Find(*document, {"exitCode"}) == nullptr) return std::nullopt;
-  Termination said{.message = kube::StringAt(*document, {"message"}),
-                   .partition = PartitionIn(*document),
-                   .script_sha256 = ScriptDigestIn(*document),
-                   .epochs = {},
-                   .metrics = {}};
-  if (const kube::Json* metrics = kube::Find(*document, {"metrics"})) said.metrics = api::MetricsFromJson(*metrics);
+  Termination termination{.message = kube::StringAt(*document, {"message"}),
+                          .partition = FindPartition(*document),
+                          .script_sha256 = FindScriptDigest(*document),
+                          .epochs = {},
+                          .metrics = {}};
+  if (const kube::Json* metrics = kube::Find(*document, {"metrics"}))
+    termination.metrics = api::MetricsFromJson(*metrics);
   if (const auto epochs = kube::IntegerAt(*document, {"metrics", kEpochs}); epochs && *epochs >= 0)
-    said.epochs = *epochs;
-  said.metrics.erase(kEpochs);
-  return said;
+    termination.epochs = *epochs;
+  termination.metrics.erase(kEpochs);
+  return termination;
 }
 
 }  // namespace espalier::ctl::plan

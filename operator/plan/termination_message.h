@@ -1,4 +1,4 @@
-// Parses the termination message that an Espalier process leaves in its termination log
+// Parses the termination message that an Espalier process writes to its termination log
 // (services/telemetry/termination.h). The bytes come from a container and are not trusted.
 #pragma once
 

@@ -14,16 +14,17 @@
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr std::chrono::minutes kSoonAfterItsStart{10};
+constexpr std::chrono::minutes kSoonAfterStart{10};
 // These words must not change: the operator also finds them in conditions that an earlier version has written.
 constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
-// The time since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is
-// used only if the program's own start is not known.
-Failure Stopped(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+// Changes a failure 75 of a user's program to StoppedSoon or StoppedAgain if the program had just started. The time
+// since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is used only
+// if the program's own start is not known.
+Failure ClassifyStop(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const auto ran_for = failure.ran_for.value_or(builder.now() - job.meta.created_at);
-  if (!HasUserProgram(builder) || ran_for >= kSoonAfterItsStart) return failure;
+  if (!HasUserProgram(builder) || ran_for >= kSoonAfterStart) return failure;
   const std::string& before = builder.status().restart_reason;
   failure.reason = kStoppedSoon;
   if (before != kStoppedSoon && before != kStoppedAgain) return failure;
@@ -59,7 +60,7 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
   const api::Status& before = builder.training().status;
   // When the operator sees that the Job fails, the pods that could not start are already deleted. Only the stored
   // status still names the obstacle.
-  const std::optional<Obstacle> obstacle = ObstacleSeen(before, job.meta.key.name);
+  const std::optional<Obstacle> obstacle = ReadObstacle(before, job.meta.key.name);
   if (obstacle && !HasTrained(before, job)) {
     return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
   }
@@ -72,7 +73,7 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
 
 }  // namespace
 
-std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job) {
+std::optional<Obstacle> ReadObstacle(const api::Status& status, const std::string& job) {
   const api::Condition* const condition = api::FindCondition(status, api::kTrainersReady);
   if (condition == nullptr || condition->status == api::ConditionStatus::kTrue) return std::nullopt;
   if (IsFixablePodBlocker(condition->reason)) return Obstacle{condition->reason, condition->message};
@@ -93,8 +94,8 @@ bool HasUserProgram(const PlanBuilder& builder) { return builder.training().spec
 Failure ClassifyTrainerFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   static const std::string kUnavailableReason = telemetry::TerminationReason(ExitCode::kUnavailable);
-  const bool said_itself = failure.exit_code.has_value();  // from the program, not only inferred
-  if (failure.reason == kStopped && said_itself) return Stopped(builder, job, std::move(failure));
+  const bool is_reported = failure.exit_code.has_value();  // by the program, not only inferred
+  if (failure.reason == kStopped && is_reported) return ClassifyStop(builder, job, std::move(failure));
   if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
   }

@@ -15,10 +15,10 @@ struct Obstacle {
   std::string reason;
   std::string message;
 };
-// Returns the obstacle that the condition TrainersReady records for Job `job`: the current one, or an earlier one if
+// Returns the obstacle that the condition TrainersReady contains for Job `job`: the current one, or an earlier one if
 // not all pods of the group have run since then.
-std::optional<Obstacle> ObstacleSeen(const api::Status& status, const std::string& job);
-// Returns a message of TrainersReady for Job `job` from which ObstacleSeen reads `obstacle` back.
+std::optional<Obstacle> ReadObstacle(const api::Status& status, const std::string& job);
+// Returns a message of TrainersReady for Job `job` from which ReadObstacle reads `obstacle` back.
 std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);
 
 // Returns the settled `failure` of `job`, the Job of the current incarnation. In these cases `retry`, `reason` and
@@ -31,8 +31,8 @@ std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle
 //                 expired, or after it has replaced them (CertificatesAreReplaced). Not counted
 //   StoppedSoon   75 of a user's program within ten minutes of its start, although it was not asked to stop. Not
 //                 counted. The program may mean "try later" (EX_TEMPFAIL)
-//   StoppedAgain  75 as for StoppedSoon, directly after StoppedSoon or StoppedAgain. Counted, as by `espalier run`
-//                 (docs/programs.md), because the program would otherwise be restarted forever
+//   StoppedAgain  75 as for StoppedSoon, and the previous restart was for StoppedSoon or StoppedAgain. Counted, as by
+//                 `espalier run` (docs/programs.md), because the program would otherwise be restarted forever
 Failure ClassifyTrainerFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure);
 
 }  // namespace espalier::ctl::plan

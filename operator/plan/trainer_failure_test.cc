@@ -65,7 +65,7 @@ TEST(TrainerFailureTest, ObstacleIsKeptUntilAllTrainersRun) {
       scene.Training();
       scene.cluster().Unschedule(scene.TrainerPod(1), "0/3 nodes are available: 3 Insufficient memory.");
       scene.SettleAfter(seconds(1));
-      scene.cluster().FindPod(scene.TrainerPod(1))->unscheduled_reason.clear();
+      scene.cluster().FindPod(scene.TrainerPod(1))->unscheduled_message.clear();
       scene.cluster().set_mount_failure("the pod has a node, and no container yet");
       scene.Settle();
       ASSERT_EQ(scene.ReasonOf(api::kTrainersReady), kStarting);

@@ -32,7 +32,9 @@ int64_t WantedReplicas(const PlanBuilder& builder) {
   return std::min(wanted, AdmittedTrainers(builder.training(), builder.seen()).value_or(wanted));
 }
 
-std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
+std::string CountText(int64_t replicas) {
+  return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers");
+}
 
 // Changes only the incarnation and the number of trainers: a restart that waits for its backoff keeps waiting.
 void ResizePending(PlanBuilder& builder) {
@@ -45,7 +47,7 @@ void Resize(PlanBuilder& builder, const JobRun& run) {
   const api::Status& status = builder.status();
   if (run.job == nullptr && EarliestStart(status, builder.now())) return ResizePending(builder);
   BeginIncarnation(builder, kScaled,
-                   "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(builder)));
+                   "from " + CountText(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(builder)));
 }
 
 void FollowIncarnation(PlanBuilder& builder) {
@@ -56,7 +58,7 @@ void FollowIncarnation(PlanBuilder& builder) {
       HasUserProgram(builder) ? BadInputDuringDeletion::kIsSecondary : BadInputDuringDeletion::kIsTrusted;
   if (const std::optional<Failure> settled = SettledFailure(builder, run, bad_input)) {
     const Failure failure = ClassifyTrainerFailure(builder, *run.job, *settled);
-    if (MayRetry(builder, Role::kTrainer, failure)) BeginIncarnation(builder, failure.reason, failure.message);
+    if (RecordFailure(builder, Role::kTrainer, failure)) BeginIncarnation(builder, failure.reason, failure.message);
     return;
   }
   if (run.job == nullptr && IsConfirmedDeleted(builder, job)) {
@@ -76,12 +78,14 @@ void DeleteOldConfigs(PlanBuilder& builder) {
   }
 }
 
+// Plans the children of the current incarnation. Returns the reason why its Job cannot be created yet; null: the Job
+// exists or is planned, or another problem keeps it from being created.
 const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const int64_t incarnation = builder.status().incarnation;
   const Turn turn = TakeTurn(builder, builder.world().trainer_runs(), incarnation);
   DeleteOldConfigs(builder);
-  const kube::Job* there = builder.world().trainer_run(incarnation).job;
-  const bool runs = there != nullptr && !there->meta.deletion_requested_at;
+  const kube::Job* existing = builder.world().trainer_run(incarnation).job;
+  const bool runs = existing != nullptr && !existing->meta.deletion_requested_at;
   if (!runs && !turn.may_start) return turn.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
   if (!builder.training().spec) return turn.waits_for;  // nothing can be rendered without a document
@@ -95,9 +99,9 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   return runs ? turn.waits_for : nullptr;
 }
 
-// Returns whether every program is ready or has succeeded, and at least one is ready. A group that has succeeded as a
-// whole is handled before (outcome.cc). Counted by pods: the Job controller removes a finished pod from `ready` at
-// once, but adds it to `succeeded` only after its finalizer is gone.
+// Returns whether every program is ready or has succeeded, and at least one is ready. A group whose programs have all
+// succeeded is handled before (outcome.cc). Counts pods, not the numbers in the Job's status: the Job controller
+// removes a finished pod from `ready` at once, but adds it to `succeeded` only after the pod's finalizer is gone.
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
   const int64_t ready = CountReady(run);
@@ -125,7 +129,7 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
   std::optional<Obstacle> obstacle;  // may be the cause of a failure (ClassifyTrainerFailure)
-  if (run.job != nullptr && !AllRun(run)) obstacle = ObstacleSeen(builder.training().status, job);
+  if (run.job != nullptr && !AllRun(run)) obstacle = ReadObstacle(builder.training().status, job);
   if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
     return builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);

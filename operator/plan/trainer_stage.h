@@ -5,8 +5,11 @@
 
 namespace espalier::ctl::plan {
 
+// Observes the current incarnation, begins the next one if necessary, and plans its Job. Sets TrainersReady. The first
+// incarnation begins, and a Job is created, only if `services_are_ready`: enough servers and samplers for trainers.
 void Train(PlanBuilder& builder, bool services_are_ready);
 // Begins the next incarnation: writes its number, replicas and reason to the status, before its children exist.
+// `message` explains `reason` in the condition Restarting. An empty reason: the first start.
 void BeginIncarnation(PlanBuilder& builder, const std::string& reason, const std::string& message);
 
 }  // namespace espalier::ctl::plan

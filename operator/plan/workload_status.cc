@@ -1,6 +1,6 @@
-// Each patch carries the whole list of conditions, because a merge patch replaces lists, and the resourceVersion, so
-// that it fails if Kueue has written a condition meanwhile. Reasons and the rules for transitions are those of Kueue's
-// jobframework and workload packages (0.19).
+// A patch that changes a condition contains the whole list of conditions, because a merge patch replaces lists. Each
+// patch contains the resourceVersion, so that it fails if Kueue has changed the Workload meanwhile. Reasons and the
+// rules for transitions are those of Kueue's jobframework and workload packages (0.19).
 #include "operator/plan/workload_status.h"
 
 #include <algorithm>
@@ -32,20 +32,20 @@ PatchWorkloadStatus MakeStatusPatch(const kube::QueuedWorkload& workload, Json s
 }
 
 // Adds or replaces a condition. lastTransitionTime changes only if the condition's status changes.
-void SetIn(Json* conditions, const kube::QueuedWorkload& workload, const char* type, bool is_true,
-           const std::string& reason, const std::string& message, kube::WallTime now) {
+void SetCondition(Json* conditions, const kube::QueuedWorkload& workload, const char* type, bool is_true,
+                  const std::string& reason, const std::string& message, kube::WallTime now) {
   Json condition = {{"type", type},
                     {"status", is_true ? "True" : "False"},
                     {"reason", reason},
                     {"message", api::CutMessage(message)},
                     {"observedGeneration", workload.meta.generation},
                     {"lastTransitionTime", kube::FormatTime(now)}};
-  for (Json& there : *conditions) {
-    if (kube::StringAt(there, {"type"}) != type) continue;
-    if (there["status"] == condition["status"] && there.contains("lastTransitionTime")) {
-      condition["lastTransitionTime"] = there["lastTransitionTime"];
+  for (Json& existing : *conditions) {
+    if (kube::StringAt(existing, {"type"}) != type) continue;
+    if (existing["status"] == condition["status"] && existing.contains("lastTransitionTime")) {
+      condition["lastTransitionTime"] = existing["lastTransitionTime"];
     }
-    there = std::move(condition);
+    existing = std::move(condition);
     return;
   }
   conditions->push_back(std::move(condition));
@@ -66,6 +66,7 @@ struct PodsReady {
   const char* reason;
 };
 
+// Returns nullopt if PodsReady must not change.
 std::optional<PodsReady> NextPodsReady(const kube::QueuedWorkload& workload, const api::Status& status) {
   const std::optional<kube::Condition> before = workload.Find(kWorkloadPodsReady);
   const bool was_ready = before && before->is_true();
@@ -75,16 +76,17 @@ std::optional<PodsReady> NextPodsReady(const kube::QueuedWorkload& workload, con
   return PodsReady{false, was_ready || has_failed_before ? kWaitForRecovery : kWaitForStart};
 }
 
-// Returns status.reclaimablePods with the larger of the numbers of the Workload and of `reclaimable`.
-Json Reclaimed(const kube::QueuedWorkload& workload, const ReclaimablePods& reclaimable) {
+// Returns status.reclaimablePods with, for each pod set, the larger of the numbers of the Workload and of
+// `reclaimable`.
+Json MergeReclaimable(const kube::QueuedWorkload& workload, const ReclaimablePods& reclaimable) {
   Json list = workload.reclaimable_pods;
   for (const auto& [name, count] : reclaimable) {
-    const auto there = std::find_if(
+    const auto existing = std::find_if(
         list.begin(), list.end(), [&name = name](const Json& pods) { return kube::StringAt(pods, {"name"}) == name; });
-    if (there == list.end()) {
+    if (existing == list.end()) {
       list.push_back({{"name", name}, {"count", count}});
     } else if (workload.CountReclaimable(name) < count) {
-      (*there)["count"] = count;
+      (*existing)["count"] = count;
     }
   }
   return list;
@@ -97,10 +99,11 @@ PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::Wal
   const std::string cause = evicted && !evicted->reason.empty() ? evicted->reason : kWorkloadEvicted;
   const std::string message = evicted ? evicted->message : "";
   Json conditions = workload.conditions;
-  SetIn(&conditions, workload, kWorkloadRequeued, cause == kPreempted || cause == kNodeFailures, cause, message, now);
-  SetIn(&conditions, workload, kWorkloadQuotaReserved, false, "Pending", message, now);
+  SetCondition(&conditions, workload, kWorkloadRequeued, cause == kPreempted || cause == kNodeFailures, cause, message,
+               now);
+  SetCondition(&conditions, workload, kWorkloadQuotaReserved, false, "Pending", message, now);
   if (workload.Find(kWorkloadPodsReady)) {
-    SetIn(&conditions, workload, kWorkloadPodsReady, false, kWaitForStart, kNotReadyMessage, now);
+    SetCondition(&conditions, workload, kWorkloadPodsReady, false, kWaitForStart, kNotReadyMessage, now);
   }
   Json status = {{"admission", nullptr}};
   if (workload.CountReclaimable(kTrainerPodSet) > 0) {
@@ -110,7 +113,8 @@ PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::Wal
     }
   }
   if (const auto admitted = workload.Find(kWorkloadAdmitted); admitted && admitted->is_true()) {
-    SetIn(&conditions, workload, kWorkloadAdmitted, false, "NoReservation", "The workload has no reservation", now);
+    SetCondition(&conditions, workload, kWorkloadAdmitted, false, "NoReservation", "The workload has no reservation",
+                 now);
     if (admitted->changed_at) {  // counts towards maximumExecutionTimeSeconds
       const auto ran = std::chrono::floor<std::chrono::seconds>(now - *admitted->changed_at).count();
       status["accumulatedPastExecutionTimeSeconds"] =
@@ -127,8 +131,8 @@ std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& wo
   const bool succeeded = api::IsTrue(status, api::kSucceeded);
   const api::Condition* const end = api::FindCondition(status, succeeded ? api::kSucceeded : api::kFailed);
   Json conditions = workload.conditions;
-  SetIn(&conditions, workload, kWorkloadFinished, true, succeeded ? "Succeeded" : "Failed",
-        end == nullptr ? "" : end->reason + ": " + end->message, now);
+  SetCondition(&conditions, workload, kWorkloadFinished, true, succeeded ? "Succeeded" : "Failed",
+               end == nullptr ? "" : end->reason + ": " + end->message, now);
   return MakeStatusPatch(workload, {{"conditions", std::move(conditions)}});
 }
 
@@ -139,11 +143,11 @@ std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& worklo
   const std::optional<kube::Condition> before = workload.Find(kWorkloadPodsReady);
   if (next && (!before || before->is_true() != next->is_true || before->reason != next->reason)) {
     Json conditions = workload.conditions;
-    SetIn(&conditions, workload, kWorkloadPodsReady, next->is_true, next->reason,
-          next->is_true ? kReadyMessage : kNotReadyMessage, now);
+    SetCondition(&conditions, workload, kWorkloadPodsReady, next->is_true, next->reason,
+                 next->is_true ? kReadyMessage : kNotReadyMessage, now);
     patch["conditions"] = std::move(conditions);
   }
-  if (Json pods = Reclaimed(workload, reclaimable); pods != workload.reclaimable_pods) {
+  if (Json pods = MergeReclaimable(workload, reclaimable); pods != workload.reclaimable_pods) {
     patch["reclaimablePods"] = std::move(pods);
   }
   if (patch.empty()) return std::nullopt;

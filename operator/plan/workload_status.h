@@ -1,4 +1,4 @@
-// Patches of a Workload's status, which the controller of a job owes to Kueue.
+// Patches of a Workload's status that Kueue expects from the controller of a job.
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@ namespace espalier::ctl::plan {
 // reclaimablePods: the next admission is for the number of trainers that the document has then.
 PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::WallTime now);
 
-// Returns the patch that declares the Workload finished, or nullopt if it is. `status` is terminal.
+// Returns the patch that declares the Workload finished, or nullopt if it is finished already. The job with `status`
+// must have ended.
 std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& workload, const api::Status& status,
                                                   kube::WallTime now);
 

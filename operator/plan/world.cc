@@ -1,4 +1,4 @@
-// Children are sorted by name and controller: a child is the job's own if its controller's uid is the job's. Pods come
+// Objects are grouped by name and controller: a child is the job's own if its controller's uid is the job's. Pods come
 // last, because they are matched against the Jobs and StatefulSets found before. A pod's role and number come from the
 // name of its controller, which is still known when the controller itself is gone.
 #include "operator/plan/world.h"
@@ -36,26 +36,26 @@ std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job
 }
 
 World::World(const api::DistTraining& training, const Observed& seen) : training_(training) {
-  for (const auto& job : seen.jobs) Sort(*job);
-  for (const auto& set : seen.stateful_sets) Sort(*set);
-  for (const Child& child : seen.others) Keep(*child.resource, child.meta);
-  for (const auto& workload : seen.queue.workloads) Keep(kube::kWorkloads, workload->meta);
-  for (const auto& group : seen.gangs.groups) Keep(kube::kPodGroups, group->meta);
-  for (const Child& child : seen.conflicting_objects) Keep(*child.resource, child.meta);
-  for (const auto& pod : seen.pods) Sort(*pod);
+  for (const auto& job : seen.jobs) Add(*job);
+  for (const auto& set : seen.stateful_sets) Add(*set);
+  for (const Child& child : seen.others) AddObject(*child.resource, child.meta);
+  for (const auto& workload : seen.queue.workloads) AddObject(kube::kWorkloads, workload->meta);
+  for (const auto& group : seen.gangs.groups) AddObject(kube::kPodGroups, group->meta);
+  for (const Child& child : seen.conflicting_objects) AddObject(*child.resource, child.meta);
+  for (const auto& pod : seen.pods) Add(*pod);
   std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) {
     return std::tie(a.resource->kind, a.meta.key.name) < std::tie(b.resource->kind, b.meta.key.name);
   });
 }
 
-bool World::Keep(const kube::Resource& resource, const kube::ObjectMeta& meta) {
+bool World::AddObject(const kube::Resource& resource, const kube::ObjectMeta& meta) {
   const bool ours = IsOurs(meta, training_);
   (ours ? children_ : foreign_).push_back({&resource, meta});
   return ours;
 }
 
-void World::Sort(const kube::Job& job) {
-  if (!Keep(kube::kJobs, job.meta)) return;
+void World::Add(const kube::Job& job) {
+  if (!AddObject(kube::kJobs, job.meta)) return;
   const std::string& name = training_.meta.key.name;
   if (const auto attempt = ParseNumber(job.meta.key.name, name, resources::PartitionJobName)) {
     partitions_[*attempt].job = &job;
@@ -64,8 +64,8 @@ void World::Sort(const kube::Job& job) {
   }
 }
 
-void World::Sort(const kube::StatefulSet& set) {
-  if (!Keep(kube::kStatefulSets, set.meta)) return;
+void World::Add(const kube::StatefulSet& set) {
+  if (!AddObject(kube::kStatefulSets, set.meta)) return;
   const std::string& name = training_.meta.key.name;
   if (set.meta.key.name == resources::SamplerSetName(name)) {
     sampler_set_ = &set;
@@ -82,7 +82,7 @@ bool World::IsOwnPod(const kube::Pod& pod) const {
   return pod.meta.created_at >= training_.meta.created_at;
 }
 
-// Returns whether the pod is older than the job and its controller is gone, or will be once its pods are.
+// Returns whether the pod is older than the job, and the pod's controller is gone or is being deleted.
 bool World::IsLeftOver(const kube::Pod& pod) const {
   const auto stays = [&pod](const Child& child) {
     return child.meta.uid == pod.meta.controller->uid && !child.meta.deletion_requested_at;
@@ -90,7 +90,7 @@ bool World::IsLeftOver(const kube::Pod& pod) const {
   return pod.meta.created_at < training_.meta.created_at && std::none_of(foreign_.begin(), foreign_.end(), stays);
 }
 
-void World::Sort(const kube::Pod& pod) {
+void World::Add(const kube::Pod& pod) {
   if (!pod.meta.controller) return;
   const std::string& job = training_.meta.key.name;
   const kube::OwnerReference& controller = *pod.meta.controller;

@@ -1,10 +1,10 @@
-// The job's own children, sorted by purpose. Objects of other owners are kept separately and used only to find names
-// that are taken.
+// The job's own children, grouped by purpose. Objects of other owners are kept separately: they show which names are
+// taken and which pods are not the job's.
 //
 // A pod belongs to the job if its controller is a Job or StatefulSet of the job. A pod whose controller is gone
-// (deleted in the background) belongs to it too if the controller's name is one of the job's and the pod is no older
-// than the job: names are unique, so no other job can have made it. An older pod is left over from an earlier job of
-// the same name, also while its controller still exists and waits for its pods to be gone.
+// (deleted in the background) also belongs to the job if the controller has a name of the job's children and the pod is
+// no older than the job: names are unique, so no other job can have made the pod. An older pod is left over from an
+// earlier job of the same name, even while its controller still exists and waits for its pods to be gone.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class World {
   const std::vector<const kube::StatefulSet*>& server_sets() const { return server_sets_; }
   const kube::StatefulSet* sampler_set() const { return sampler_set_; }
   const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
-  bool has_pods() const;
+  bool has_pods() const;  // of any role
   // Pods of an earlier job of the same name. Until they are gone, this job cannot create pods, or Jobs, of the same
   // names.
   const std::vector<const kube::Pod*>& leftovers() const { return leftovers_; }
@@ -51,10 +51,11 @@ class World {
 
  private:
   static const JobRun& FindRun(const std::map<int64_t, JobRun>& runs, int64_t number);
-  void Sort(const kube::Job& job);
-  void Sort(const kube::StatefulSet& set);
-  void Sort(const kube::Pod& pod);
-  bool Keep(const kube::Resource& resource, const kube::ObjectMeta& meta);
+  void Add(const kube::Job& job);
+  void Add(const kube::StatefulSet& set);
+  void Add(const kube::Pod& pod);
+  // Adds the object to children_ or foreign_. Returns whether it is the job's own.
+  bool AddObject(const kube::Resource& resource, const kube::ObjectMeta& meta);
   bool IsOwnPod(const kube::Pod& pod) const;
   bool IsLeftOver(const kube::Pod& pod) const;
 
@@ -65,7 +66,7 @@ class World {
   std::vector<const kube::Pod*> pods_[api::kRoles.size()];
   std::vector<const kube::Pod*> leftovers_;
   std::vector<Child> children_;
-  std::vector<Child> foreign_;
+  std::vector<Child> foreign_;  // of other owners
 };
 
 // Returns n if `name` is make_name(job, n), else nullopt: 3 for "cora-trainer-3".

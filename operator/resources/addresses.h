@@ -11,9 +11,10 @@ namespace espalier::ctl::resources {
 // "cora-server-0-[0-2643].cora.ml.svc.cluster.local:7000". A range of servers has one address per partition; the ranges
 // of replicas and containers are joined by '|'.
 std::string ServerAddresses(const Context& context);
-std::string SamplerAddresses(const Context& context);   // empty: trainers sample themselves
-std::string Rank0Host(const Context& context);          // of status.incarnation
-std::string RendezvousAddress(const Context& context);  // of rank 0 of status.incarnation
+std::string SamplerAddresses(const Context& context);  // empty: trainers sample themselves
+// Return the host name of rank 0 in status.incarnation, and its address with kTrainerPort.
+std::string Rank0Host(const Context& context);
+std::string RendezvousAddress(const Context& context);
 
 // Returns the wildcard for all pods of the job: "*.cora.default.svc.cluster.local".
 std::string WildcardHost(const Context& context);

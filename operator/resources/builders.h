@@ -33,8 +33,7 @@ struct Context {
   const JobDefaults* defaults = nullptr;    // null: none; must outlive this
   // What Kueue adds to the pods of a role at admission: partial PodTemplateSpecs, merged in last.
   std::map<api::Role, kube::Json> placements = {};
-  // Roles whose pods are members of a PodGroup. A change does not concern existing children, whose pods stay as they
-  // are.
+  // Roles whose pods are members of a PodGroup. A change of this set does not change existing children.
   std::set<api::Role> gangs = {};
 };
 
@@ -53,6 +52,7 @@ kube::Json TrainerConfigMap(const Context& context);  // job.json for the traine
 kube::Json NetworkPolicy(const Context& context);
 kube::Json DisruptionBudget(const Context& context);
 kube::Json PartitionJob(const Context& context);  // of status.partition_attempt; indexed if there are several pods
+// With `scaled_to_zero` a StatefulSet has no pods.
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
@@ -74,8 +74,8 @@ int64_t CountPods(const api::Spec& spec, api::Role role);
 uint32_t MostContainersPerPod(const api::Spec& spec);
 // Returns the number of pods of `trainers` trainers.
 int64_t CountTrainerPods(const api::Spec& spec, int64_t trainers);
-// Returns the number of pods of the fewest trainers that the document accepts (spec.trainers.minReplicas), or nullopt:
-// those of all trainers.
+// Returns the number of pods of spec.trainers.minReplicas trainers, or nullopt if the document does not set it: the job
+// then needs all trainers.
 std::optional<int64_t> MinTrainerPods(const api::Spec& spec);
 // Returns the name of the PodGroup of the role's current pods.
 std::string CurrentPodGroupName(const Context& context, api::Role role);
@@ -86,11 +86,11 @@ std::string InputsOfShared(const Context& context);
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 std::string InputsOfPodGroup(const Context& context, int64_t min_count);
-std::string InputsOfQueuedWorkload(const Context& context);  // its pod sets: counts, and what changes their templates
+std::string InputsOfQueuedWorkload(const Context& context);  // of the counts and templates of its pod sets
 // The same for a document with another number of trainer pods and another MinTrainerPods.
 struct TrainerPods {
   int64_t count = 1;
-  std::optional<int64_t> least;
+  std::optional<int64_t> least;  // as MinTrainerPods
 };
 std::string InputsOfQueuedWorkload(const Context& context, const TrainerPods& trainers);
 

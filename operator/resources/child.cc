@@ -56,7 +56,7 @@ Json MakeChild(const Context& context, const kube::Resource& resource, const std
   labels.merge(InheritedLabels(training));
   meta["labels"] = std::move(labels);
   meta["annotations"][kInputsAnnotation] = inputs.Hash(training);
-  meta["ownerReferences"] = Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)});
+  meta["ownerReferences"] = Json::array({kube::MakeControllerReference(kube::kDistTrainings, training.meta)});
   return child;
 }
 

@@ -37,14 +37,15 @@ Status CheckTemplate(const Json& partial, const std::string& path) {
   }
   for (const Json& container : kube::ListAt(partial, {"spec", "containers"})) {
     if (kube::StringAt(container, {"name"}).empty()) {
-      return InvalidArgument(path + ".spec.containers: expected a name of each; '" + kProgramContainer +
-                             "' is the role's own");
+      return InvalidArgument(path + ".spec.containers: a container has no name; '" + kProgramContainer +
+                             "' is the name of the program's container in every role");
     }
   }
   return {};
 }
 
-Json ForRole(Json partial, api::Role role) {
+// Replaces kProgramContainer by the name of the role's container.
+Json NameProgramContainer(Json partial, api::Role role) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (containers == nullptr) return partial;
   for (Json& container : partial["spec"]["containers"]) {
@@ -60,19 +61,19 @@ Result<JobDefaults> ParseJobDefaults(const Json& document) {
   RETURN_IF_ERROR(CheckObject(document, "defaults", {kTemplate, "partitioner", "servers", "samplers", "trainers"}));
   JobDefaults defaults;
   defaults.document = document;
-  const Json* const of_all = kube::Find(document, {kTemplate});
-  if (of_all != nullptr) RETURN_IF_ERROR(CheckTemplate(*of_all, "defaults.template"));
+  const Json* const for_all_roles = kube::Find(document, {kTemplate});
+  if (for_all_roles != nullptr) RETURN_IF_ERROR(CheckTemplate(*for_all_roles, "defaults.template"));
   for (const api::Role role : api::kRoles) {
     std::vector<Json>& templates = defaults.templates[static_cast<size_t>(role)];
-    if (of_all != nullptr) templates.push_back(ForRole(*of_all, role));
+    if (for_all_roles != nullptr) templates.push_back(NameProgramContainer(*for_all_roles, role));
     const std::string field = api::FieldName(role);
-    const Json* const of_role = kube::Find(document, {field});
-    if (of_role == nullptr) continue;
-    RETURN_IF_ERROR(CheckObject(*of_role, "defaults." + field, {kTemplate}));
-    const Json* const partial = kube::Find(*of_role, {kTemplate});
+    const Json* const for_role = kube::Find(document, {field});
+    if (for_role == nullptr) continue;
+    RETURN_IF_ERROR(CheckObject(*for_role, "defaults." + field, {kTemplate}));
+    const Json* const partial = kube::Find(*for_role, {kTemplate});
     if (partial == nullptr) continue;
     RETURN_IF_ERROR(CheckTemplate(*partial, "defaults." + field + ".template"));
-    templates.push_back(ForRole(*partial, role));
+    templates.push_back(NameProgramContainer(*partial, role));
   }
   return defaults;
 }

@@ -10,7 +10,8 @@
 namespace espalier::ctl::resources {
 
 struct JobDefaults {
-  // Templates by role, to be merged in this order. kProgramContainer is replaced by the name of the role's container.
+  // By role, the templates to merge, one after the other. kProgramContainer is replaced by the name of the role's
+  // container.
   std::array<std::vector<kube::Json>, api::kRoles.size()> templates;
   kube::Json document;  // the input of ParseJobDefaults; null: no defaults
 };

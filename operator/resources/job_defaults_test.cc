@@ -122,7 +122,8 @@ TEST(JobDefaultsTest, RefusesInvalidDefaults) {
   EXPECT_THAT(problem(R"({"template": {"spce": {}}})"), HasSubstr("defaults.template.spce: unknown field"));
   EXPECT_THAT(problem(R"({"trainers": {"template": {"spec": {"volumes": {}}}}})"),
               HasSubstr("defaults.trainers.template.spec.volumes: expected a list"));
-  EXPECT_THAT(problem(R"({"template": {"spec": {"containers": [{"image": "i"}]}}})"), HasSubstr("expected a name"));
+  EXPECT_THAT(problem(R"({"template": {"spec": {"containers": [{"image": "i"}]}}})"),
+              HasSubstr("a container has no name"));
   EXPECT_TRUE(ParseJobDefaults(Json::object()).ok());
 }
 

@@ -9,9 +9,9 @@ using kube::Json;
 
 namespace {
 
-// Returns the document without defaults. The job's images may be older than the operator, and might refuse fields that
-// they do not know.
-Json Shortened(const Json& document) {
+// Returns the document without fields that have their default value. The job's images may be older than the operator,
+// and might refuse fields that they do not know.
+Json RemoveDefaults(const Json& document) {
   Result<Json> shortened = kube::ParseJson(job::WithoutDefaults(kube::Print(document)));
   ESPALIER_CHECK(shortened.ok()) << shortened.status().ToString();
   return *std::move(shortened);
@@ -37,7 +37,7 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
     spec["partitioner"]["memory"] = *memory;
   }
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
-  if (!trainers) return Shortened(job);
+  if (!trainers) return RemoveDefaults(job);
   spec["trainers"]["replicas"] = *trainers;
   if (const Json* const device = kube::Find(document, {"spec", "trainers", "device"})) {
     spec["trainers"]["device"] = *device;
@@ -48,7 +48,7 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
   if (const Json* const program = kube::Find(document, {"spec", "trainers", "program"})) {
     spec["trainers"]["program"] = *program;
   }
-  return Shortened(job);
+  return RemoveDefaults(job);
 }
 
 int64_t CountTrainers(const Context& context) {

@@ -38,15 +38,16 @@ inline constexpr char kUnconstrainedTopologyAnnotation[] = "kueue.x-k8s.io/podse
 
 inline constexpr char kManagedBySelector[] = "app.kubernetes.io/managed-by=espalier-operator";
 
-inline constexpr char kSharedComponent[] = "job";
+inline constexpr char kSharedComponent[] = "job";  // of children that do not belong to a role
 
 using Labels = std::map<std::string, std::string>;
 
 // Returns the value of a label of the DistTraining, or "".
 std::string FindLabel(const api::DistTraining& training, const char* label);
-// Returns the value of kQueueMaxTimeLabel, or nullopt if it is not a positive 32-bit number, as Kueue reads it.
+// Returns the value of kQueueMaxTimeLabel, or nullopt if it is not a positive 32-bit number: Kueue ignores it too.
 std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training);
 
+// Returns the labels of a child: MakeSelector(training) and kComponentLabel.
 Labels MakeLabels(const api::DistTraining& training, const std::string& component);
 // Return the selectors of all pods of the job, and of a role's pods.
 Labels MakeSelector(const api::DistTraining& training);

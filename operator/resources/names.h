@@ -9,18 +9,18 @@
 
 namespace espalier::ctl::resources {
 
-std::string ServiceName(const std::string& job);                          // "cora": headless, of all roles
-std::string PartitionJobName(const std::string& job, int64_t attempt);    // "cora-partition-1"
-std::string ServerSetName(const std::string& job, int64_t replica);       // "cora-server-0"
-std::string SamplerSetName(const std::string& job);                       // "cora-sampler"
-std::string TrainerJobName(const std::string& job, int64_t incarnation);  // "cora-trainer-1"
-std::string ConfigName(const std::string& job);                           // "cora-config"
-std::string TrainerConfigName(const std::string& job, int64_t incarnation);
-std::string AuthoritySecretName(const std::string& job);            // "cora-ca"
-std::string TlsSecretName(const std::string& job, api::Role role);  // "cora-tls-server"
-std::string ServiceAccountName(const std::string& job);             // "cora-job"
-std::string NetworkPolicyName(const std::string& job);              // "cora-job"
-std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
+std::string ServiceName(const std::string& job);                             // "cora": headless, of all roles
+std::string PartitionJobName(const std::string& job, int64_t attempt);       // "cora-partition-1"
+std::string ServerSetName(const std::string& job, int64_t replica);          // "cora-server-0"
+std::string SamplerSetName(const std::string& job);                          // "cora-sampler"
+std::string TrainerJobName(const std::string& job, int64_t incarnation);     // "cora-trainer-1"
+std::string ConfigName(const std::string& job);                              // "cora-config"
+std::string TrainerConfigName(const std::string& job, int64_t incarnation);  // "cora-config-1"
+std::string AuthoritySecretName(const std::string& job);                     // "cora-ca"
+std::string TlsSecretName(const std::string& job, api::Role role);           // "cora-tls-server"
+std::string ServiceAccountName(const std::string& job);                      // "cora-job"
+std::string NetworkPolicyName(const std::string& job);                       // "cora-job"
+std::string DisruptionBudgetName(const std::string& job);                    // "cora-server"
 // Name of the PodGroup of a role's pods. `number` is the partition attempt or the incarnation; it is not used for
 // servers and samplers.
 std::string PodGroupName(const std::string& job, api::Role role, int64_t number);

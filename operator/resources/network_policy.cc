@@ -27,7 +27,8 @@ Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", MakeSelector(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
   const api::Spec& spec = *context.training.spec;
-  // All ports for programs of users, whose ranks listen on free ports (client::InitProcessGroup).
+  // Without a list, all ports are allowed: the ranks of a user's program listen on free ports
+  // (client::InitProcessGroup).
   if (!spec.job.program.has_value()) {
     std::vector<int> ports;
     AppendPorts(kServerPort, spec.job.server_containers_per_pod, &ports);

@@ -1,4 +1,4 @@
-// Merged applies the partial template recursively; KeyOfList knows the lists that are merged by a key. KeepPod then
+// Merge applies the partial template recursively; FindListKey names the lists that are merged by a key. KeepPod then
 // restores what the program depends on. Both treat values of wrong types as opaque, because the template comes from the
 // user and its schema is checked only by the API server.
 #include "operator/resources/pod_template.h"
@@ -17,7 +17,7 @@ using kube::Json;
 namespace {
 
 // Returns the field that identifies the items of a list, or nullopt if the list is replaced as a whole.
-std::optional<std::string_view> KeyOfList(std::string_view list) {
+std::optional<std::string_view> FindListKey(std::string_view list) {
   for (const std::string_view by_name : {"containers", "initContainers", "volumes", "env", "imagePullSecrets"}) {
     if (list == by_name) return "name";
   }
@@ -26,7 +26,7 @@ std::optional<std::string_view> KeyOfList(std::string_view list) {
   return std::nullopt;
 }
 
-Json* ItemWith(Json& list, std::string_view key, const Json& value) {
+Json* FindItem(Json& list, std::string_view key, const Json& value) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const Json& item) {
     const Json* const field = kube::Find(item, {key});
     return field != nullptr && *field == value;
@@ -34,19 +34,19 @@ Json* ItemWith(Json& list, std::string_view key, const Json& value) {
   return found == list.end() ? nullptr : &*found;
 }
 
-Json Merged(const Json& base, const Json& change);
+Json Merge(const Json& base, const Json& change);
 
-Json MergedList(std::string_view name, const Json& base, const Json& change) {
-  const std::optional<std::string_view> key = KeyOfList(name);
+Json MergeLists(std::string_view name, const Json& base, const Json& change) {
+  const std::optional<std::string_view> key = FindListKey(name);
   if (!key && name != "tolerations") return change;
   // A variable is a value or a reference, and a volume has one source, so their fields must not be mixed.
   const bool has_one_source = name == "volumes" || name == "env";
   Json merged = base;
   for (const Json& item : change) {
     const Json* const item_key = key ? kube::Find(item, {*key}) : nullptr;
-    Json* const same = item_key == nullptr ? nullptr : ItemWith(merged, *key, *item_key);
+    Json* const same = item_key == nullptr ? nullptr : FindItem(merged, *key, *item_key);
     if (same != nullptr) {
-      *same = has_one_source ? item : Merged(*same, item);
+      *same = has_one_source ? item : Merge(*same, item);
     } else if (std::find(merged.begin(), merged.end(), item) == merged.end()) {
       merged.push_back(item);
     }
@@ -54,7 +54,7 @@ Json MergedList(std::string_view name, const Json& base, const Json& change) {
   return merged;
 }
 
-Json Merged(const Json& base, const Json& change) {
+Json Merge(const Json& base, const Json& change) {
   if (!base.is_object() || !change.is_object()) return change;
   Json merged = base;
   for (const auto& [name, value] : change.items()) {
@@ -63,9 +63,9 @@ Json Merged(const Json& base, const Json& change) {
     if (old == base.end()) {
       merged[name] = value;
     } else if (old->is_array() && value.is_array()) {
-      merged[name] = MergedList(name, *old, value);
+      merged[name] = MergeLists(name, *old, value);
     } else {
-      merged[name] = Merged(*old, value);
+      merged[name] = Merge(*old, value);
     }
   }
   return merged;
@@ -89,7 +89,7 @@ void KeepItems(const Json& ours, std::string_view list, std::string_view key, Js
   if (found == merged->end() || !found->is_array()) return;  // a wrong type is rejected by the API server
   for (const Json& item : kube::ListAt(ours, {list})) {
     const Json* const item_key = is_kept(item) ? kube::Find(item, {key}) : nullptr;
-    Json* const same = item_key == nullptr ? nullptr : ItemWith(*found, key, *item_key);
+    Json* const same = item_key == nullptr ? nullptr : FindItem(*found, key, *item_key);
     if (same != nullptr) *same = item;
   }
 }
@@ -113,7 +113,7 @@ void KeepScript(const Json& ours, Json* merged) {
   if (containers == merged->end() || !containers->is_array()) return;
   for (const Json& own : kube::ListAt(ours, {"initContainers"})) {
     Json* const script = kube::StringAt(own, {"name"}) == api::kScriptContainer
-                             ? ItemWith(*containers, "name", api::kScriptContainer)
+                             ? FindItem(*containers, "name", api::kScriptContainer)
                              : nullptr;
     if (script == nullptr) continue;
     KeepProgram(own, script);
@@ -132,7 +132,7 @@ void KeepPod(const Json& ours, size_t num_programs, Json* merged) {
   // The containers of the program come first; templates append others.
   for (size_t i = 0; i < std::min(num_programs, programs.size()); ++i) {
     const Json* const name = kube::Find(programs[i], {"name"});
-    Json* const program = name == nullptr ? nullptr : ItemWith(*containers, "name", *name);
+    Json* const program = name == nullptr ? nullptr : FindItem(*containers, "name", *name);
     if (program != nullptr) KeepProgram(programs[i], program);
   }
 }
@@ -141,7 +141,7 @@ void KeepPod(const Json& ours, size_t num_programs, Json* merged) {
 
 Json MergePodTemplate(const Json& ours, const Json& partial, size_t programs) {
   if (partial.is_null()) return ours;
-  Json merged = Merged(ours, partial);
+  Json merged = Merge(ours, partial);
   if (!merged.is_object()) return merged;
   for (const char* const map : {"labels", "annotations"}) {
     const Json* const own = kube::Find(ours, {"metadata", map});

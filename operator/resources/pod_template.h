@@ -7,8 +7,8 @@ namespace espalier::ctl::resources {
 
 // Returns `ours`, whose first `programs` containers run the program, with a partial PodTemplateSpec merged into it.
 // Objects are merged field by field; the lists containers, initContainers and imagePullSecrets by name, volumeMounts by
-// mountPath, ports by containerPort. A volume or variable replaces that of the same name. Tolerations are appended;
-// other lists and scalars replace those of `ours`. Nulls are ignored.
+// mountPath, ports by containerPort. A volume or variable replaces the one with the same name. Tolerations are
+// appended; other lists and scalars replace those of `ours`. Nulls are ignored.
 //
 // Then the parts that the program depends on are restored from `ours`: each program's image, command, args, termination
 // message settings, variables of the operator (ESPALIER_*, AWS_*, *_NUM_THREADS, those from Secrets) and mounts;

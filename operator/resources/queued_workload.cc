@@ -1,3 +1,5 @@
+// The Workload asks Kueue for the quota of all roles at once, one pod set per role. InputsOfQueuedWorkload returns its
+// kInputsAnnotation from the inputs of the pod sets, without building their templates.
 #include <algorithm>
 
 #include "operator/resources/child.h"
@@ -12,7 +14,7 @@ namespace {
 
 using api::Role;
 
-// Names the owner, as Kueue's own integrations do.
+// The label with the owner's uid, which Kueue's own integrations set too.
 constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
 
 // Returns the topologyRequest that the annotations of the pod set's template ask for, or null if there is none. For
@@ -36,8 +38,9 @@ Json TopologyRequest(Role role, const Json& pod_template) {
   return request;
 }
 
-// The Workload exists before the first attempt and incarnation, and outlives them.
-Context WithoutAttempt(const Context& context) {
+// Returns the context for the pod sets: all trainers, no placements and gangs, and attempt and incarnation 1 if there
+// was none yet, because the Workload exists before the first attempt.
+Context MakePodSetContext(const Context& context) {
   Context first = context;
   first.placements.clear();
   first.gangs.clear();
@@ -48,7 +51,7 @@ Context WithoutAttempt(const Context& context) {
 }
 
 Inputs InputsOfPodSets(const Context& given, const TrainerPods& trainers) {
-  const Context context = WithoutAttempt(given);
+  const Context context = MakePodSetContext(given);
   Inputs inputs;
   for (const Role role : api::kRoles) {
     const int64_t count = role == Role::kTrainer ? trainers.count : CountPods(*context.training.spec, role);
@@ -80,7 +83,7 @@ std::string InputsOfQueuedWorkload(const Context& context, const TrainerPods& tr
 
 Json QueuedWorkload(const Context& given, std::optional<int64_t> priority) {
   const api::DistTraining& training = given.training;
-  const Context context = WithoutAttempt(given);
+  const Context context = MakePodSetContext(given);
   Json sets = Json::array();
   for (const Role role : api::kRoles) {
     const int64_t count = CountPods(*training.spec, role);

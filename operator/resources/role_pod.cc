@@ -94,24 +94,24 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
 
 // Applies the template's entry for the first program container, which is named after the role, to all program
 // containers. The template's entries for the other ones are merged after that.
-Json RepeatForContainers(const Json& partial, const std::vector<std::string>& names) {
+Json RepeatForPrograms(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
-  const auto is_of_all = [&](const Json& item) { return kube::StringAt(item, {"name"}) == names.front(); };
-  Json spread = Json::array();
+  const auto is_for_all = [&](const Json& item) { return kube::StringAt(item, {"name"}) == names.front(); };
+  Json repeated = Json::array();
   for (const Json& item : *containers) {
     for (const std::string& name : names) {
-      if (!is_of_all(item)) break;
-      spread.push_back(item);
-      spread.back()["name"] = name;
+      if (!is_for_all(item)) break;
+      repeated.push_back(item);
+      repeated.back()["name"] = name;
     }
   }
   for (const Json& item : *containers) {
-    if (!is_of_all(item)) spread.push_back(item);
+    if (!is_for_all(item)) repeated.push_back(item);
   }
-  Json of_each = partial;
-  of_each["spec"]["containers"] = std::move(spread);
-  return of_each;
+  Json result = partial;
+  result["spec"]["containers"] = std::move(repeated);
+  return result;
 }
 
 Json LiteralWords(const std::vector<std::string>& words) {
@@ -295,8 +295,8 @@ RolePod& RolePod::Script(const job::Script& script) {
 
 // Returns the init container, with the operator's core image. It has the variables and volumes that the operator and
 // the administrator's defaults give to `program`, such as settings and credentials of object storage and a company's CA
-// certificates. The document's fields for the program's container do not apply to it. A template can change it by an
-// init container of the same name.
+// certificates. The document's fields for the program's container do not apply to it. A template can change it with
+// an init container of the same name.
 Json RolePod::ScriptContainer(const Json& program) const {
   Json script = {{"name", api::kScriptContainer},
                  {"imagePullPolicy", context_.image_pull.policy},
@@ -362,7 +362,7 @@ RolePod& RolePod::AdminPort() {
 
 Json RolePod::ReplicaContainer(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
-  container["name"] = api::ProgramContainer(role_, number);
+  container["name"] = api::ProgramContainerName(role_, number);
   SetPorts(role_, port_name_, port_, number, &container);
   SetVariable(listen_variable_, AllAddresses(port_ + offset), &container);
   SetVariable(number_variable_, std::to_string(number), &container);
@@ -430,22 +430,22 @@ Json RolePod::Template() const {
     }
   }
   if (!script_arguments_.is_null()) {  // before init containers of defaults, which may be sidecars
-    Json& others = pod["spec"]["initContainers"];
-    if (!others.is_array()) others = Json::array();
-    others.insert(others.begin(), ScriptContainer(pod["spec"]["containers"][0]));
+    Json& init_containers = pod["spec"]["initContainers"];
+    if (!init_containers.is_array()) init_containers = Json::array();
+    init_containers.insert(init_containers.begin(), ScriptContainer(pod["spec"]["containers"][0]));
   }
   pod = MergePodTemplate(pod, FieldsOfDocument());
   // A service account of the user needs its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
-  std::vector<std::string> names = {api::ProgramContainer(role_, 0)};
+  std::vector<std::string> names = {api::ProgramContainerName(role_, 0)};
   const uint32_t count = api::CountProgramContainers(*context_.training.spec, role_);
   Json& containers = pod["spec"]["containers"];
   for (uint32_t number = 1; number < count; ++number) {
-    names.push_back(api::ProgramContainer(role_, number));
+    names.push_back(api::ProgramContainerName(role_, number));
     // Inserted before the sidecars of defaults.
     containers.insert(containers.begin() + number, ReplicaContainer(containers[0], number));
   }
-  pod = MergePodTemplate(pod, RepeatForContainers(role.pod_template, names), names.size());
+  pod = MergePodTemplate(pod, RepeatForPrograms(role.pod_template, names), names.size());
   if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {
     pod = MergePodTemplate(pod, placement->second, names.size());
   }

@@ -1,5 +1,5 @@
-// The pod template of the four roles: one container with the role's program, or several for servers
-// and trainers (`containersPerPod`), configured by environment variables, under the restricted Pod Security standard.
+// The pod template of the four roles: one container with the role's program, or several for servers and trainers
+// (`containersPerPod`), configured by environment variables, under the restricted Pod Security standard.
 #pragma once
 
 #include <chrono>
@@ -20,19 +20,19 @@ std::string AllAddresses(int port);
 class RolePod {
  public:
   RolePod(const Context& context, api::Role role, const std::string& program);
-  // For a user's program.
+  // Runs a user's program.
   RolePod(const Context& context, api::Role role, const job::Program& program);
 
   RolePod& Argument(const std::string& argument);                        // $(NAME) is expanded
   RolePod& Variable(const std::string& name, const std::string& value);  // literal
   // A variable with a field of the pod (downward API): "status.podIP", "metadata.labels['...']".
   RolePod& VariableOfPod(const std::string& name, const std::string& field_path);
-  // ESPALIER_THREADS: the processor limit, rounded up; without a limit the number of processors of the node.
+  // Sets ESPALIER_THREADS to the processor limit, rounded up; without a limit, to the number of processors of the node.
   RolePod& ThreadsByProcessorLimit();
   RolePod& Label(const std::string& name, const std::string& value);
 
   RolePod& Document(const std::string& config_map);  // mounts job.json of the ConfigMap
-  RolePod& Graph();                                  // addresses of the servers, and the job's name for them
+  RolePod& Graph();                                  // addresses of the servers, and the job's name
   RolePod& ObjectStorage();                          // endpoint, region and credentials
   RolePod& Cache();                                  // a folder for copies of files in object storage
   // Adds an init container that fetches the script and compares its digest with status.script. If the status has no
@@ -43,7 +43,7 @@ class RolePod {
   RolePod& Gpus(uint32_t count);
   // Adds /dev/shm in memory, which the containers of the pod share, without the container runtime's limit of 64 MiB.
   RolePod& SharedMemory();
-  // Adds a data port with Transport, and the admin port with its probes.
+  // Adds a port for connections from other pods, with Transport, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
   // Sets `variable` to the address at which the program listens on the port of Peers. Call it after Peers.
   RolePod& Listen(const std::string& variable);
@@ -51,8 +51,8 @@ class RolePod {
   RolePod& ContainerNumber(const std::string& variable);
   // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
   RolePod& AdminPort();
-  // Adds mutual TLS, or the permission to listen without it. Peers calls it; call it directly for a program whose ports
-  // are unknown.
+  // Adds mutual TLS, or, if the job disables TLS, the permission to listen without it. Peers calls it; call it directly
+  // for a program whose ports are unknown.
   RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec

@@ -1,5 +1,5 @@
-// A job has one CA, and each role a certificate that it signs, with the job and the role as SPIFFE identity. A Secret
-// is accepted only if its certificate is signed by the CA in the Secret and names the job and role of the Secret's own
+// A job has one CA, which signs one certificate per role, with the job and the role as SPIFFE identity. A Secret is
+// accepted only if its certificate is signed by the CA in the Secret and names the job and role of the Secret's own
 // metadata. So a Secret with the certificate of another job or role is replaced.
 #include "operator/resources/secrets.h"
 
@@ -20,7 +20,7 @@ namespace {
 // The CA is never replaced while its job exists: certificates of two CAs do not trust each other.
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
 
-// Secrets of this type must have the first two entries. The CA's Secret has only these.
+// Secrets of this type must have kCertificate and kKey. The CA's Secret has no other entries.
 constexpr char kTlsType[] = "kubernetes.io/tls";
 constexpr char kCertificate[] = "tls.crt";
 constexpr char kKey[] = "tls.key";
@@ -48,12 +48,12 @@ std::optional<pki::KeyAndCertificate> ParsePair(const Json& secret) {
   return pki::KeyAndCertificate{telemetry::Secret(*std::move(key)), *std::move(certificate)};
 }
 
-std::string FormatRenewal(const Json& secret) {
+std::string ReadRenewal(const Json& secret) {
   return kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
 }
 
 // Returns the identity that the certificate must have according to the Secret's metadata, or "".
-std::string IdentityIn(const Json& secret) {
+std::string ExpectedIdentity(const Json& secret) {
   const Json& owners = kube::ListAt(secret, {"metadata", "ownerReferences"});
   const std::string uid = owners.size() == 1 ? kube::StringAt(owners[0], {"uid"}) : "";
   const std::string component = kube::StringAt(secret, {"metadata", "labels", kComponentLabel});
@@ -85,14 +85,14 @@ std::optional<CertificateFacts> ParseCertificateFacts(const Json& secret) {
   if (!details.ok()) return std::nullopt;
   CertificateFacts facts;
   facts.expires_at = details->expires_at;
-  facts.renewal = FormatRenewal(secret);
+  facts.renewal = ReadRenewal(secret);
   if (details->is_authority) {
     facts.authority = details->fingerprint;
     return facts;
   }
   const std::optional<std::string> authority = FindEntry(secret, kAuthority);
   if (!authority || !pki::CheckSignedBy(pair->certificate_pem, *authority).ok()) return std::nullopt;
-  if (details->uri_names != std::vector{IdentityIn(secret)}) return std::nullopt;
+  if (details->uri_names != std::vector{ExpectedIdentity(secret)}) return std::nullopt;
   const Result<pki::CertificateDetails> signer = pki::ParseDetails(*authority);
   if (!signer.ok()) return std::nullopt;
   facts.authority = signer->fingerprint;
@@ -110,9 +110,9 @@ Result<Json> MakeAuthoritySecret(const Context& context) {
 
 Result<Authority> ReadAuthoritySecret(const Json& secret) {
   const std::optional<pki::KeyAndCertificate> pair = ParsePair(secret);
-  if (!pair) return FailedPrecondition("the authority's Secret has no certificate with its key");
-  ASSIGN_OR_RETURN(pki::LeafIssuer issuer, pki::LeafIssuer::Of(*pair));
-  CertificateFacts facts{issuer.expires_at(), issuer.fingerprint(), FormatRenewal(secret)};
+  if (!pair) return FailedPrecondition("the Secret of the job's CA lacks tls.crt or tls.key, or they are not base64");
+  ASSIGN_OR_RETURN(pki::LeafIssuer issuer, pki::LeafIssuer::Make(*pair));
+  CertificateFacts facts{issuer.expires_at(), issuer.fingerprint(), ReadRenewal(secret)};
   return Authority{std::move(facts), std::move(issuer)};
 }
 
@@ -126,7 +126,7 @@ Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Au
   TlsSecret made;
   made.secret = MakeSecret(context, TlsSecretName(meta.key.name, role), api::ToString(role), leaf.pair);
   made.secret["data"][kAuthority] = EncodeBase64(authority.issuer.certificate_pem());
-  made.facts = {leaf.expires_at, authority.facts.authority, FormatRenewal(made.secret)};
+  made.facts = {leaf.expires_at, authority.facts.authority, ReadRenewal(made.secret)};
   return made;
 }
 

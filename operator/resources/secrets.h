@@ -24,6 +24,7 @@ std::optional<CertificateFacts> ParseCertificateFacts(const kube::Json& secret);
 // Returns when to renew a certificate: after two thirds of kLeafLifetime.
 kube::WallTime RenewalTime(const CertificateFacts& facts);
 
+// Returns the Secret of a new CA.
 Result<kube::Json> MakeAuthoritySecret(const Context& context);
 
 // The CA of a Secret made by MakeAuthoritySecret, parsed once for all certificates that it signs.
@@ -39,6 +40,7 @@ struct TlsSecret {
   kube::Json secret;       // tls.crt, tls.key, ca.crt
   CertificateFacts facts;  // equal to ParseCertificateFacts(secret)
 };
+// Returns the Secret of a role with a new key and a certificate that `authority` signs.
 Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority);
 
 }  // namespace espalier::ctl::resources

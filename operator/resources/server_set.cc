@@ -54,7 +54,7 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero) {
 // with the trainers.
 Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
-  const std::string group = std::to_string(replica);
+  const std::string replica_number = std::to_string(replica);
   RolePod pod(context, kServerRole, "espalier-graph-server");
   pod.ObjectStorage()
       .Cache()
@@ -63,17 +63,17 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .Listen("ESPALIER_LISTEN")
       .Variable("ESPALIER_PARTITIONS", PartitionsUri(context))
       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
-      .Label(kReplicaLabel, group)
+      .Label(kReplicaLabel, replica_number)
       .Field("affinity", ReplicaAntiAffinity(context))
       .Field("restartPolicy", "Always")
       .GracePeriod(kServerGrace);
   if (const std::string plugins = ListPlugins(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);
   Labels selector = MakeSelector(context.training, kServerRole);
-  selector[kReplicaLabel] = group;
+  selector[kReplicaLabel] = replica_number;
 
   Json set = MakeChild(context, kube::kStatefulSets, ServerSetName(name, replica), api::ToString(kServerRole),
                        InputsOfServers(context, scaled_to_zero));
-  set["metadata"]["labels"][kReplicaLabel] = group;
+  set["metadata"]["labels"][kReplicaLabel] = replica_number;
   set["spec"] = {{"replicas", CountServers(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},

@@ -1,3 +1,6 @@
+// The Job of one incarnation of the trainers. Its pods run Espalier's trainer (EspalierTrainerPod) or the user's
+// program (UserProgramPod). Environment variables give each trainer its rank, the number of trainers, the addresses of
+// the other processes and its folders.
 #include "operator/api/program_container.h"
 #include "operator/resources/addresses.h"
 #include "operator/resources/child.h"
@@ -15,7 +18,7 @@ constexpr api::Role kTrainerRole = api::Role::kTrainer;
 // Time for the current step and the upload of the checkpoint. A trainer ends as soon as both are done.
 constexpr std::chrono::seconds kTrainerGrace{300};
 
-std::string MakeConfig(const Context& context) {
+std::string ConfigMapName(const Context& context) {
   return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
 }
 
@@ -54,7 +57,7 @@ void AddRank(const Context& context, RolePod* pod) {
 RolePod EspalierTrainerPod(const Context& context) {
   const std::string run = RunPrefix(context.training);
   RolePod pod(context, kTrainerRole, "espalier-trainer");
-  pod.Document(MakeConfig(context))
+  pod.Document(ConfigMapName(context))
       .ObjectStorage()
       .Peers("trainer", kTrainerPort)
       .Graph()
@@ -78,7 +81,7 @@ RolePod EspalierTrainerPod(const Context& context) {
 RolePod UserProgramPod(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
   RolePod pod(context, kTrainerRole, program);
-  pod.Document(MakeConfig(context))
+  pod.Document(ConfigMapName(context))
       .ObjectStorage()
       .Transport()
       .Graph()

@@ -36,16 +36,17 @@ struct EventNote {
 // Thread-compatible.
 class EventBook {
  public:
-  static constexpr size_t kMaxQueued = 1000;  // series to be created, or patched for the first time
+  static constexpr size_t kMaxQueued = 1000;  // series that wait to be created or patched for the first time
   static constexpr size_t kMaxSeries = 4096;  // if there are more, the written series with the oldest event is removed
   static constexpr int kMaxTries = 12;        // attempts to write a series
-  static constexpr std::chrono::minutes kRefresh{30};
-  static constexpr std::chrono::minutes kFinish{6};
+  static constexpr std::chrono::minutes kRefresh{30};  // between patches of a series that goes on
+  static constexpr std::chrono::minutes kFinish{6};    // without an occurrence, until a series ends
 
   // `controller` is a qualified name ("espalier.io/operator"), `instance` the name of the process.
   EventBook(std::string controller, std::string instance);
 
-  // Records an occurrence of an event. Returns false if there is no room for a new series: the event is dropped.
+  // Records an occurrence of an event about the object `about` of kind `resource`, at the wall-clock time `at` and the
+  // monotonic time `now`. Returns false if there is no room for a new series: the event is dropped.
   bool Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note, kube::WallTime at,
               SteadyTime now);
 
@@ -54,7 +55,7 @@ class EventBook {
     uint64_t series = 0;
     kube::ObjectKey key;  // of the Event
     kube::Json body;      // the Event, or a merge patch
-    int64_t count = 0;
+    int64_t count = 0;    // occurrences that the request reports
   };
   enum class Due { kNow, kAny };
   // Returns the next request, or nullopt. With kAny, requests that are not due yet are returned too. The caller must
@@ -82,7 +83,7 @@ class EventBook {
   struct Series {
     Identity identity;
     kube::ObjectKey key;
-    kube::Json event;  // without its series
+    kube::Json event;  // without its field `series`
     int64_t count = 1;
     kube::WallTime last_at{};
     SteadyTime last_seen{};

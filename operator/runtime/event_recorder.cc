@@ -74,9 +74,9 @@ void EventRecorder::Run() {
     MutexLock lock(&mutex_);
     std::chrono::nanoseconds wait = kMaxPause;
     if (const auto next = book_.NextTime()) wait = std::min<std::chrono::nanoseconds>(wait, *next - clock_.Now());
-    const auto must_look = [this, seen = num_records_]()
-                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_ || num_records_ != seen; };
-    mutex_.AwaitBefore(Deadline::After(wait), must_look);
+    const auto has_work = [this, seen = num_records_]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_stopping_ || num_records_ != seen; };
+    mutex_.AwaitBefore(Deadline::After(wait), has_work);
     if (is_stopping_) return;
   }
 }

@@ -22,6 +22,7 @@ class EventRecorder {
                 telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
   ~EventRecorder();  // drops queued events
 
+  // Records an event about the object `about` of kind `resource`.
   void Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note);
   void Start();  // at most once
   // Stops the thread and writes the queued events. Starts no request after the deadline, but waits for the last one.

@@ -23,7 +23,7 @@ class Informer {
   bool has_synced() const { return list_watch_.has_synced(); }
   // Blocks until the first list is in the sink. Returns false at the deadline or after Cancel.
   bool WaitForSync(Deadline deadline) { return list_watch_.WaitForSync(deadline); }
-  // The same, but also returns when a list has failed: false, and last_error says why.
+  // Like WaitForSync, but also returns false as soon as a list has failed; last_error() gives the reason.
   bool WaitForFirstList(Deadline deadline) { return list_watch_.WaitForFirstList(deadline); }
   // Returns the newest resourceVersion that the sink has seen; stale_guard.h compares it with that of writes.
   std::string resource_version() const { return list_watch_.resource_version(); }

@@ -239,10 +239,10 @@ void LeaderElector::RunDeadlines() {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      const auto must_look = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      const auto can_go_on = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return is_stopping_ || role_ == Role::kLeader;
       };
-      if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kMaxElectionWait), must_look);
+      if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kMaxElectionWait), can_go_on);
       if (role_ == Role::kLeader) {
         const std::chrono::nanoseconds left = options_.renew_deadline - (clock_.Now() - renewed_at_);
         mutex_.AwaitBefore(Deadline::After(left),

@@ -32,7 +32,8 @@ struct LeaderElectionOptions {
   std::string identity;   // unique per process: pod name and a random suffix
   std::chrono::milliseconds lease_duration{10000};
   std::chrono::milliseconds renew_deadline{7000};
-  std::chrono::milliseconds retry_period{2000};  // between starts of tries; up to half more while another leads
+  // Between starts of tries; up to half more while this process does not lead.
+  std::chrono::milliseconds retry_period{2000};
 };
 // Returns the longest request timeout that leaves time for a second try before renew_deadline if the first try hangs.
 // The second try starts retry_period after the start of the first one, or when the first one has failed, whichever is

@@ -20,8 +20,8 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr size_t kMaxPassedOver = 1000;  // logged objects to remember; the set is cleared when it is full
-constexpr std::chrono::minutes kMaxReadPause{1};
+constexpr size_t kMaxLogged = 1000;  // logged objects to remember; the set is cleared when it is full
+constexpr std::chrono::minutes kMaxSyncWait{1};
 
 kube::ObjectKey ToKey(const kube::Json& object) {
   return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
@@ -112,7 +112,7 @@ Status ListWatch::Watch(const std::string& resource_version) {
   reflector_.OnWatchEnded(how, clock_.Now() - opened_at, tally);
   if (!how.ok() || reflector_.Next().delay.count() == 0) return how;
   return Unavailable(tally.num_garbled > 0 ? "the first line of the watch could not be read"
-                                           : "the watch ended at once");
+                                           : "the watch ended at once, without an event");
 }
 
 Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally) {
@@ -120,7 +120,8 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
     Result<std::optional<std::string>> line = lines.Next(Deadline::At(silent_until));
     if (!line.ok()) {
       if (line.status().code() != StatusCode::kDeadlineExceeded) return std::move(line).status();
-      return Unavailable("neither an event nor the end arrived in time: the connection is considered dead");
+      return Unavailable(
+          "neither an event nor the end of the watch arrived in time: the connection is considered dead");
     }
     if (!line->has_value()) return Status();
     if ((*line)->empty()) continue;
@@ -128,7 +129,7 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
     const Result<kube::WatchEvent> event = kube::ParseWatchEvent(**line);
     if (!event.ok()) {
       ++tally->num_garbled;
-      PassOver({}, event.status());
+      Skip({}, event.status());
       continue;
     }
     // A connection that delivers events is not dead, even if the watch should have ended.
@@ -149,7 +150,7 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
     case kube::WatchEventType::kBookmark:
     case kube::WatchEventType::kError: break;
   }
-  if (!reflector_.OnEvent(event)) return kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
+  if (!reflector_.OnEvent(event)) return kube::ToStatus(kube::ParseStatusObject(event.object));
   MutexLock lock(&mutex_);
   resource_version_ = reflector_.resource_version();
   return Status();
@@ -157,17 +158,17 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
 
 void ListWatch::Put(const kube::Json& object) {
   if (kube::NestsTooDeep(object)) {
-    return PassOver(ToKey(object),
-                    InvalidArgument("it nests deeper than " + std::to_string(kube::kMaxJsonDepth) + " levels"));
+    return Skip(ToKey(object),
+                InvalidArgument("it nests deeper than " + std::to_string(kube::kMaxJsonDepth) + " levels"));
   }
-  if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(ToKey(object), status);
+  if (const Status status = sink_.OnObject(object); !status.ok()) Skip(ToKey(object), status);
 }
 
-void ListWatch::PassOver(const kube::ObjectKey& key, const Status& reason) {
+void ListWatch::Skip(const kube::ObjectKey& key, const Status& reason) {
   metrics_.undecodable.Add();
-  if (passed_over_.size() >= kMaxPassedOver) passed_over_.clear();
-  if (!passed_over_.insert(key).second) return;
-  Log(Level::kWarning, "object passed over",
+  if (logged_.size() >= kMaxLogged) logged_.clear();
+  if (!logged_.insert(key).second) return;
+  Log(Level::kWarning, "object skipped",
       {{"resource", options_.resource->plural}, {"object", kube::ToString(key)}, {"error", reason}});
 }
 
@@ -186,8 +187,8 @@ bool ListWatch::Register(std::shared_ptr<client::LineStream> stream) {
 }
 
 void ListWatch::Cancel() {
-  // Without the lock, because request_stop runs callbacks. A stream registered before is canceled below; later ones are
-  // refused by Register.
+  // Without the lock, because request_stop runs callbacks. A stream that is registered already is cancelled below;
+  // Register refuses later ones.
   cancel_.request_stop();
   std::shared_ptr<client::LineStream> stream;
   {
@@ -213,7 +214,7 @@ bool ListWatch::Wait(Deadline deadline, bool or_error) {
   MutexLock lock(&mutex_);
   while (!has_ended() && !deadline.HasPassed(clock_)) {
     // Waits in real time even if clock_ is a fake.
-    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kMaxReadPause);
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kMaxSyncWait);
     mutex_.AwaitBefore(Deadline::After(wait), has_ended);
   }
   return has_synced_;

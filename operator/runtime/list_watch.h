@@ -39,13 +39,13 @@ class ListWatch {
   std::chrono::milliseconds delay() const { return reflector_.Next().delay; }
   // Lists or watches. Errors are counted and logged; the next Turn reacts to them. Returns Cancelled after Cancel.
   Status Turn();
-  // Ends the current Turn soon and all later ones immediately.
+  // Makes the current Turn end soon and later ones return at once.
   void Cancel();
 
   bool has_synced() const;
   // Blocks until the first list is in the sink. Returns false at the deadline or after Cancel.
   bool WaitForSync(Deadline deadline);
-  // The same, but also returns when a list has failed: false, and last_error says why.
+  // Like WaitForSync, but also returns false as soon as a list has failed; last_error() gives the reason.
   bool WaitForFirstList(Deadline deadline);
   std::string resource_version() const;
   std::string last_error() const;
@@ -58,7 +58,7 @@ class ListWatch {
   Status Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally);
   Status TakeEvent(const kube::WatchEvent& event);
   void Put(const kube::Json& object);
-  void PassOver(const kube::ObjectKey& key, const Status& why);
+  void Skip(const kube::ObjectKey& key, const Status& reason);
   void Publish(const Status& status);
   // Blocks until has_synced_, or also an error if `or_error`.
   bool Wait(Deadline deadline, bool or_error);
@@ -74,8 +74,8 @@ class ListWatch {
 
   // Used only by the thread that calls Turn.
   Reflector reflector_;
-  PhiloxStream lengths_;                   // random numbers for the lengths of watches
-  std::set<kube::ObjectKey> passed_over_;  // undecodable objects that have been logged
+  PhiloxStream lengths_;              // random numbers for the lengths of watches
+  std::set<kube::ObjectKey> logged_;  // objects that cannot be decoded, already logged
 
   std::stop_source cancel_;
   mutable Mutex mutex_;

@@ -31,12 +31,14 @@ WorkQueueMetrics::WorkQueueMetrics(telemetry::MetricRegistry& registry, const st
       queue_seconds(registry.AddHistogram("workqueue_queue_duration_seconds",
                                           "Time from Add until a worker takes the key.", QueueBuckets(),
                                           {{"name", name}})),
-      work_seconds(registry.AddHistogram("workqueue_work_duration_seconds", "Time that a worker has a key.",
-                                         QueueBuckets(), {{"name", name}})),
+      work_seconds(registry.AddHistogram("workqueue_work_duration_seconds",
+                                         "Time that a worker takes to process a key.", QueueBuckets(),
+                                         {{"name", name}})),
       unfinished_work_seconds(registry.AddGauge("workqueue_unfinished_work_seconds",
-                                                "Total time so far of the keys that workers have.", {{"name", name}})),
+                                                "Total time so far of the keys that workers are processing.",
+                                                {{"name", name}})),
       longest_running_processor_seconds(registry.AddGauge("workqueue_longest_running_processor_seconds",
-                                                          "Time so far of the key that a worker has had the longest.",
+                                                          "Longest time so far of a key that a worker is processing.",
                                                           {{"name", name}})) {}
 
 ReconcileMetrics::ReconcileMetrics(telemetry::MetricRegistry& registry, const std::string& controller)
@@ -48,8 +50,8 @@ ReconcileMetrics::ReconcileMetrics(telemetry::MetricRegistry& registry, const st
                                  {{"controller", controller}})),
       seconds(registry.AddHistogram("controller_runtime_reconcile_time_seconds", "Duration of a reconcile.",
                                     ReconcileBuckets(), {{"controller", controller}})),
-      active_workers(
-          registry.AddGauge("controller_runtime_active_workers", "Workers with a key.", {{"controller", controller}})),
+      active_workers(registry.AddGauge("controller_runtime_active_workers", "Workers that are processing a key.",
+                                       {{"controller", controller}})),
       max_concurrent(registry.AddGauge("controller_runtime_max_concurrent_reconciles", "Number of workers.",
                                        {{"controller", controller}})) {}
 

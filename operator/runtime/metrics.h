@@ -22,7 +22,8 @@ struct WorkQueueMetrics {
 // controller_runtime_...{controller}
 struct ReconcileMetrics {
   ReconcileMetrics(telemetry::MetricRegistry& registry, const std::string& controller);
-  telemetry::Counter succeeded;  // controller_runtime_reconcile_total{result="success"}; the next three are alike
+  // The first four: controller_runtime_reconcile_total{result}.
+  telemetry::Counter succeeded;
   telemetry::Counter failed;
   telemetry::Counter requeued;
   telemetry::Counter requeued_after;

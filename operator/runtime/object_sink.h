@@ -19,14 +19,16 @@ class ObjectSink {
   virtual ~ObjectSink() = default;
   // Takes a new or changed object. Returns InvalidArgument if it cannot be decoded: the caller logs it once per object
   // and counts it; the previous value, if any, stays.
-  virtual Status OnObject(const kube::Json& object) = 0;  // new or changed
+  virtual Status OnObject(const kube::Json& object) = 0;
   // Removes an object. An empty uid matches any uid.
   virtual void OnDeleted(const kube::ObjectKey& key, const std::string& uid) = 0;
-  virtual std::vector<std::pair<kube::ObjectKey, std::string>> Known() const = 0;  // keys and uids
+  // Returns the keys and uids of all objects.
+  virtual std::vector<std::pair<kube::ObjectKey, std::string>> Known() const = 0;
 };
 
-// Parses objects into a Store<T> and then calls `changed(before, after)`; one of both may be null. If an object was
-// deleted and created again in between, both are reported: changed(old, null), then changed(null, new).
+// Parses objects into a Store<T> and then calls `changed(before, after)`; one of the two may be null. If an object
+// arrives with another uid than before, its deletion and its creation are reported: changed(old, null), then
+// changed(null, new).
 template <class T>
 class StoreSink final : public ObjectSink {
  public:

@@ -70,7 +70,7 @@ void Reflector::OnWatchFailed(const Status& status) {
 
 bool Reflector::OnEvent(const kube::WatchEvent& event) {
   if (event.type == kube::WatchEventType::kError) {
-    const Status status = kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
+    const Status status = kube::ToStatus(kube::ParseStatusObject(event.object));
     if (!IsTemporary(status.code()) || ++num_error_events_ >= kMaxErrorEvents) {
       state_ = State::kMustList;
       num_error_events_ = 0;

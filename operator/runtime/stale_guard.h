@@ -21,7 +21,8 @@ class StaleGuard {
   // for example because the object was deleted right after it.
   explicit StaleGuard(std::chrono::seconds patience = std::chrono::seconds(30), Clock& clock = Clock::Real());
 
-  // Records a write. Of several versions of a kind the newest counts; an empty version is ignored.
+  // Records a write of an object of the owner. Per owner and kind only the newest version counts; an empty version is
+  // ignored.
   void Wrote(const kube::ObjectKey& owner, const kube::Resource& resource, const std::string& resource_version);
   // Returns true if the cache has seen all writes for the owner. `seen(resource)` returns the newest resourceVersion of
   // the informer; it is called without a lock.

@@ -30,7 +30,7 @@ class Store {
     return it == values_.end() ? nullptr : it->second;
   }
 
-  // Returns the values with this index, in order of their keys.
+  // Returns the values whose IndexOf is `index`, in order of their keys.
   std::vector<Value> ByIndex(const kube::ObjectKey& index) const {
     MutexLock lock(&mutex_);
     const auto it = by_index_.find(index);
@@ -58,6 +58,7 @@ class Store {
     return before;
   }
 
+  // Removes the value of the key and returns it, or null.
   Value Remove(const kube::ObjectKey& key) {
     MutexLock lock(&mutex_);
     return TakeOut(key);

@@ -13,7 +13,7 @@
 namespace espalier::ctl::runtime {
 namespace {
 
-// Longest wait of Get before it looks again; avoids overflow with distant deadlines.
+// Longest wait of Get before it checks again; avoids overflow with distant deadlines.
 constexpr std::chrono::minutes kMaxQueueWait{1};
 
 double SecondsBetween(SteadyTime begin, SteadyTime end) { return std::chrono::duration<double>(end - begin).count(); }

@@ -23,7 +23,8 @@ namespace espalier::ctl::runtime {
 
 struct WorkQueueOptions {
   std::string name = "disttraining";
-  std::chrono::milliseconds first_delay{5};  // of a failed key; doubled each time, with jitter down to half
+  // Delay of a failed key; doubles with each further failure; jitter shortens it by at most half.
+  std::chrono::milliseconds first_delay{5};
   std::chrono::milliseconds max_delay{std::chrono::seconds(1000)};
   double qps = 10;  // rate limit of all failed keys together
   double burst = 100;
@@ -67,7 +68,7 @@ class WorkQueue {
 
   mutable Mutex mutex_;
   bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes that Get has to check for
+  uint64_t num_changes_ ABSL_GUARDED_BY(mutex_) = 0;  // increases when Get must check again
   PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
   std::deque<Key> ready_ ABSL_GUARDED_BY(mutex_);
   // Keys that need processing, with the time of Add: those of ready_, and those added while they are in processing_.

@@ -45,7 +45,8 @@ class Workers {
   void Start();  // at most once
   // Shuts the queue down and waits for running reconciles. Returns false if some still run at the deadline.
   bool Stop(Deadline deadline);
-  // Reconciles the next key. Returns false if there is none by the deadline. The threads call it; public for tests.
+  // Reconciles the next key. Returns false if there is none by the deadline, or the queue is shut down. The threads
+  // call it; public for tests.
   bool RunOnce(Deadline deadline);
 
  private:

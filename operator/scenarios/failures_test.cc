@@ -231,8 +231,9 @@ TEST(FailuresTest, SuspendedChildReportsWriter) {
   };
   ASSERT_TRUE(suspend(true).ok());
   ASSERT_TRUE(world.RunUntil([&] { return ReasonOfPartitioned(world) == "JobSuspended"; }, std::chrono::seconds(10)));
-  EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kPartitioned)->message,
-            "spec.suspend of Job cora-partition-1 is true since 2026-01-02T03:05:00Z, set by field manager kueue");
+  EXPECT_EQ(
+      api::FindCondition(world.StatusOf("cora"), api::kPartitioned)->message,
+      "spec.suspend of Job cora-partition-1 has been true since 2026-01-02T03:05:00Z, set by field manager kueue");
   world.cluster.Release("partitioner");
   ASSERT_TRUE(suspend(false).ok());
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));

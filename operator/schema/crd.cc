@@ -8,6 +8,7 @@
 namespace espalier::ctl::schema {
 namespace {
 
+// Returns a column of `kubectl get`; with `only_wide`, of `kubectl get -o wide`.
 OrderedJson Column(const std::string& name, const std::string& type, const std::string& path,
                    const std::string& description, bool only_wide = false) {
   OrderedJson column = {{"name", name}, {"type", type}, {"jsonPath", path}, {"description", description}};
@@ -19,14 +20,16 @@ OrderedJson Columns() {
   return {
       Column("Phase", "string", ".status.phase", "current phase of the job"),
       Column("Epoch", "integer", ".status.progress.epoch", "epochs done"),
-      Column("Progress", "number", ".status.progress.percent", "percent of all epochs"),
-      Column("Trainers", "integer", ".status.replicaStatuses.trainer.ready", "trainers at work"),
+      Column("Progress", "number", ".status.progress.percent", "completed share of all epochs, in percent"),
+      Column("Trainers", "integer", ".status.replicaStatuses.trainer.ready", "ready trainers"),
       Column("Restarts", "integer", ".status.attempts.counted", "failures that count towards backoffLimit"),
-      Column("Age", "date", ".metadata.creationTimestamp", "since it was created"),
-      Column("Partitions", "integer", ".spec.graph.partitions.count", "of the graph", true),
-      Column("Servers", "integer", ".status.replicaStatuses.server.ready", "ready graph servers", true),
-      Column("Incarnation", "integer", ".status.incarnation", "of the group of trainers", true),
-      Column("Error", "string", ".status.lastError.reason", "the newest failure", true),
+      Column("Age", "date", ".metadata.creationTimestamp", "time since the job was created"),
+      Column("Partitions", "integer", ".spec.graph.partitions.count", "number of partitions of the graph",
+             /*only_wide=*/true),
+      Column("Servers", "integer", ".status.replicaStatuses.server.ready", "ready graph servers", /*only_wide=*/true),
+      Column("Incarnation", "integer", ".status.incarnation", "number of the current start of the trainers",
+             /*only_wide=*/true),
+      Column("Error", "string", ".status.lastError.reason", "reason for the newest failure", /*only_wide=*/true),
   };
 }
 

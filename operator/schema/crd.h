@@ -8,7 +8,9 @@
 
 namespace espalier::ctl::schema {
 
+// Returns the definition.
 OrderedJson Crd();
+// Returns the contents of crds/disttrainings.yaml: the definition after a comment on how the file is made.
 std::string CrdYaml();
 
 }  // namespace espalier::ctl::schema

@@ -24,19 +24,21 @@ std::string Unchanged(const std::string& field) {
   return "(" + now + " ? " + before + " && " + Equal(field) + " : !" + before + ")";
 }
 
-Rule Fixed(const std::string& field) {
+Rule Immutable(const std::string& field) {
   return {"", "!" + std::string(kAccepted) + " || " + Unchanged(field),
           "is immutable once the job is accepted: create another job", "spec." + field, "FieldValueForbidden"};
 }
 
+// Returns the rule that `unchanged` holds, unless the job is suspended. `what` begins the message; "": the field
+// itself.
 Rule ImmutableUnlessSuspended(const std::string& field, const std::string& unchanged, const std::string& what) {
   return {"", "!" + std::string(kAccepted) + " || " + kSuspended + " || " + unchanged,
           (what.empty() ? "" : what + " ") + "may change only while the job is suspended", "spec." + field,
           "FieldValueForbidden"};
 }
 
-// The fields of trainers that may change while the job is suspended.
-Rule FixedTrainers() {
+// Returns the rule for the fields of trainers that may change only while the job is suspended.
+Rule TrainersUnlessSuspended() {
   std::string unchanged;
   for (const char* field : {"device", "featureCache", "gpus", "image", "resources", "env", "nodeSelector",
                             "tolerations", "serviceAccountName", "template"}) {
@@ -68,12 +70,12 @@ std::vector<Rule> ImmutabilityRules() {
   for (const char* field : {"storage", "graph", "training", "checkpoint", "output", "tls",
                             "servers.replicasPerPartition", "servers.containersPerPod", "servers.cacheMedium",
                             "trainers.containersPerPod", "trainers.threads", "trainers.program"}) {
-    rules.push_back(Fixed(field));
+    rules.push_back(Immutable(field));
   }
   rules.push_back(ImmutableUnlessSuspended("partitioner", Unchanged("partitioner"), ""));
   rules.push_back(ImmutableUnlessSuspended("servers", Unchanged("servers"), ""));
   rules.push_back(ImmutableUnlessSuspended("samplers", Unchanged("samplers"), ""));
-  rules.push_back(FixedTrainers());
+  rules.push_back(TrainersUnlessSuspended());
   for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(ImageNotRemovable(role));
   // Immutable even before the job is accepted: two controllers must never manage the same job.
   rules.push_back(

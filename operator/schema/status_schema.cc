@@ -35,7 +35,8 @@ OrderedJson Conditions() {
       {{"type", Text("Accepted, QuotaReserved, Partitioned, ServersReady, TrainersReady, Suspended, Restarting, "
                      "Succeeded or Failed",
                      316)},
-       {"status", {{"description", "whether it holds"}, {"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
+       {"status",
+        {{"description", "whether the condition holds"}, {"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
        {"reason",
         {{"description", "why, in one word"},
          {"type", "string"},
@@ -65,23 +66,23 @@ OrderedJson Phases() {
 OrderedJson Progress() {
   return Object("progress of training, as periodically reported by the first trainer",
                 {{"epoch", Count("epochs done")},
-                 {"percent", Number("of all epochs")},
+                 {"percent", Number("completed share of all epochs, in percent")},
                  {"etaSeconds", Count("estimated time until the last epoch ends, at the current rate")},
                  {"phase", Text("phase of the first trainer: Training, Evaluating, Embedding or Writing; absent before "
                                 "the first step and after the end",
                                 api::kMaxProgressPhaseBytes)},
-                 {"phasePercent", Number("of that phase; absent where it is not known")},
-                 {"metrics", MakeMap("the newest values", api::kMaxMetrics, {{"type", "number"}})},
+                 {"phasePercent", Number("completed share of the phase, in percent; absent if it is not known")},
+                 {"metrics", MakeMap("newest values of the metrics", api::kMaxMetrics, {{"type", "number"}})},
                  {"lastUpdated", Time("time of the trainer's report")}});
 }
 
 OrderedJson LastError() {
   return Object("the newest failure that was handled",
                 {{"role", Text("role that failed: partitioner, server, sampler or trainer; absent: the job", 63)},
-                 {"reason", Text("in one word", 1024)},
-                 {"message", Text("human-readable", api::kMaxMessageBytes)},
-                 {"exitCode", {{"description", "of the process"}, {"type", "integer"}, {"format", "int32"}}},
-                 {"pod", Text("that failed", 253)}});
+                 {"reason", Text("reason for the failure, in one word", 1024)},
+                 {"message", Text("human-readable description of the failure", api::kMaxMessageBytes)},
+                 {"exitCode", {{"description", "exit code of the process"}, {"type", "integer"}, {"format", "int32"}}},
+                 {"pod", Text("pod that failed", 253)}});
 }
 
 OrderedJson Children() {
@@ -90,7 +91,7 @@ OrderedJson Children() {
           {"maxItems", api::kMaxChildRefs},
           {"x-kubernetes-list-type", "atomic"},
           {"items", Object("An object that belongs to the job.",
-                           {{"kind", Text("its kind", 63)}, {"name", Text("its name", 253)}})}};
+                           {{"kind", Text("kind of the object", 63)}, {"name", Text("name of the object", 253)}})}};
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ OrderedJson StatusSchema() {
       {{"observedGeneration", Count("generation of the document that this status describes")},
        {"phase", Phases()},
        {"conditions", Conditions()},
-       {"incarnation", Count("of the group of trainers; 0: none yet")},
+       {"incarnation", Count("number of the current start of the trainers; 0 before the first one")},
        {"attempts", Object("numbers of attempts and failures",
                            {{"partition", Count("partition Jobs created")},
                             {"total", Count("trainer Jobs created")},
@@ -110,21 +111,22 @@ OrderedJson StatusSchema() {
        {"partition", Object("the graph's partitions",
                             {{"hash", Text("partition key: hash of the source, the options and the versions", 256)},
                              {"uri", Text("URI of the folder with the manifest", 2048)},
-                             {"cut", Number("share of the edges between partitions")},
-                             {"bytes", Count("of all partitions")}})},
-       {"script", Object("the script of the user's program, fixed by the first pod that read it or by the document",
-                         {{"source", Text("where it comes from", 2048)},
-                          {"sha256", Text("digest of the file or archive; another one is not run", 64)}})},
+                             {"cut", Number("edge cut as a share of all edges")},
+                             {"bytes", Count("size of all partitions")}})},
+       {"script",
+        Object("the script of the user's program, fixed by the first pod that read it or by the document",
+               {{"source", Text("URI or ConfigMap that contains the script", 2048)},
+                {"sha256", Text("SHA-256 of the file or archive; a script with another digest is not run", 64)}})},
        {"images",
         MakeMap("images by role, fixed when the job was accepted", 8, {{"type", "string"}, {"maxLength", 1024}})},
        {"replicaStatuses", MakeMap("pods, by role", 8,
-                                   Object("Pods of a role.", {{"wanted", Count("by the document")},
-                                                              {"ready", Count("and at work")},
-                                                              {"failed", Count("for good")}}))},
-       {"trainerReplicas", Count("of the current incarnation")},
+                                   Object("Pods of a role.", {{"wanted", Count("pods that the document asks for")},
+                                                              {"ready", Count("pods that are ready")},
+                                                              {"failed", Count("pods that have failed for good")}}))},
+       {"trainerReplicas", Count("number of trainers of the current incarnation")},
        {"selector", Text("labels of the trainers' pods", 1024)},
-       {"startTime", Time("started or resumed")},
-       {"completionTime", Time("succeeded or failed")},
+       {"startTime", Time("time at which the job started or was resumed")},
+       {"completionTime", Time("time at which the job succeeded or failed")},
        {"lastError", LastError()},
        {"childRefs", Children()},
        {"progress", Progress()}});

@@ -89,8 +89,8 @@ bool TestOperator::IsSynced() const {
   if (!HasSame(kube::kPods, Versions(caches.pods.All()))) return false;
   if (awaits_pod_groups && !HasSame(kube::kPodGroups, Versions(caches.pod_groups.All()))) return false;
   if (awaits_workloads && !HasSame(kube::kWorkloads, Versions(caches.workloads.All()))) return false;
-  for (size_t i = 0; i < controller::kOtherKinds.size(); ++i) {
-    if (!HasSame(*controller::kOtherKinds[i], Versions(caches.others[i]->All()))) return false;
+  for (size_t i = 0; i < controller::kMetadataOnlyKinds.size(); ++i) {
+    if (!HasSame(*controller::kMetadataOnlyKinds[i], Versions(caches.others[i]->All()))) return false;
   }
   return true;
 }

@@ -12,6 +12,7 @@ namespace espalier::ctl {
 // Shared by all tests of a process, because RealApiServer takes seconds to start. Owned by one thread.
 class CrdServer {
  public:
+  // Starts the server and installs the definition.
   static Result<std::unique_ptr<CrdServer>> Start();
 
   struct Answer {
@@ -30,7 +31,7 @@ class CrdServer {
   Answer Patch(const std::string& name, const kube::Json& merge_patch, const std::string& subresource = "");
   Answer ApplyStatus(const std::string& name, const kube::Json& status, const std::string& field_manager);
 
-  // The responses to the two ways of installing the definition, and the definition as it is served.
+  // The responses to client-side and to server-side apply of the definition, and the definition as it is served.
   const Answer& created() const { return created_; }
   const Answer& applied() const { return applied_; }
   const kube::Json& definition() const { return definition_; }

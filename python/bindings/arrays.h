@@ -1,5 +1,6 @@
 // Converts between NumPy arrays and the library's arrays. Ids are int64 in Python and uint64 in the library; row
-// numbers are int32 and uint32.
+// numbers are int32 in Python and uint32 in the library. Functions that throw InvalidArgument throw a StatusError
+// (waits.h) with that code.
 #pragma once
 
 #include <map>
@@ -15,18 +16,20 @@
 
 namespace espalier::python {
 
-// The Python classes pass arrays of this dtype; the bindings convert nothing.
+// The Python classes pass ids with this dtype; the bindings convert nothing.
 using IdArray = nanobind::ndarray<const int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+// A dense array of any dtype and shape.
 using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
 
-// Throws InvalidArgument for a negative id, which it names.
+// Throws InvalidArgument, with the id and its position, if an id is negative.
 void CheckIds(const IdArray& ids);
-// Returns a view of ids that have passed CheckIds.
+// Returns a view of the array as ids of the library. Throws InvalidArgument as CheckIds does.
 template <class Id>
 std::span<const Id> SpanOf(const IdArray& ids) {
   CheckIds(ids);
   return {reinterpret_cast<const Id*>(ids.data()), ids.size()};
 }
+// Like SpanOf, but returns a copy.
 template <class Id>
 std::vector<Id> VectorOf(const IdArray& ids) {
   const std::span<const Id> span = SpanOf<Id>(ids);
@@ -41,7 +44,7 @@ nanobind::object ShareWithNumpy(const Tensor& tensor);
 // Returns a copy of the array's values. Throws InvalidArgument for an unsupported dtype.
 Tensor FromNumpy(const AnyArray& array);
 
-// Returns an array that is a view of memory; it keeps `owner` alive, which owns the memory.
+// Returns an array that is a view of the memory at `data`. The array keeps `owner`, which owns the memory, alive.
 nanobind::object View(const void* data, std::vector<size_t> shape, nanobind::dlpack::dtype dtype,
                       nanobind::handle owner);
 template <class Id>
@@ -69,8 +72,9 @@ inline nanobind::object TakeRows(std::vector<uint32_t> rows) {
   return Take(std::move(rows), nanobind::dtype<int32_t>());
 }
 
-// Returns NumPy's name of the dtype, such as "float32".
+// Returns NumPy's name of the dtype, such as "float32"; float32 for BF16.
 std::string NumpyName(DType dtype);
+// Throws InvalidArgument for a dtype that the library cannot store.
 DType DTypeFromNumpyName(const std::string& name);
 // Returns NumPy's dtype for the library's; float32 for BF16, which NumPy lacks.
 nanobind::dlpack::dtype ToNumpyDType(DType dtype);

@@ -1,5 +1,6 @@
-// The parts of the extension module; the file of the same name binds each. They are used by the classes in
-// espalier/*.py, not by users: types are numbers, ids are int64 arrays, and arguments are not converted.
+// One function for each part of the extension module: BindGraph is in graph.cc, BindTensors in tensors.cc, and so on.
+// The module is used by the classes in espalier/*.py, not by users: node and edge types are numbers, ids are int64
+// arrays, timeouts are seconds (None: the default of the call), and arguments are not converted.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
-// Reuses the memory of activations and gradients. Those of a step take hundreds of megabytes; glibc returns blocks of
-// that size to the system when they are freed, and the page faults of the next step cost a quarter of its time.
+// Reuses the memory of activations and gradients, which take hundreds of megabytes per step. glibc returns such large
+// blocks to the system when they are freed, and the page faults of the next step would cost a quarter of its time.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

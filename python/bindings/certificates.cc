@@ -17,7 +17,7 @@ namespace {
 
 using CertificateAndKey = std::pair<std::string, std::string>;
 
-// The certificates are not renewed, so this is longer than a notebook is expected to be open.
+// The certificates are not renewed, so they are valid for longer than a notebook is expected to be open.
 constexpr std::chrono::hours kValidity{24 * 90};
 
 Result<CertificateAndKey> IssueFor(const pki::PeerIdentity& identity, const pki::KeyAndCertificate& authority) {
@@ -30,8 +30,8 @@ Result<CertificateAndKey> IssueFor(const pki::PeerIdentity& identity, const pki:
   return CertificateAndKey(leaf.certificate_pem, leaf.key_pem.Reveal());
 }
 
-// Returns, as PEM, the certificate of a new authority, and certificates with keys for a server and a trainer that it
-// has signed. The authority's key is discarded.
+// Makes a new certificate authority. Returns, as PEM, its certificate, the certificate and key of a server, and those
+// of a trainer. The authority's key is discarded.
 Result<std::tuple<std::string, CertificateAndKey, CertificateAndKey>> MakeCertificates(const std::string& job_text) {
   ASSIGN_OR_RETURN(const pki::JobIdentity job, pki::ParseJobIdentity(job_text));
   ASSIGN_OR_RETURN(const pki::KeyAndCertificate authority,

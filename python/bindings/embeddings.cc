@@ -1,4 +1,4 @@
-// Learnable rows, and tensors that are saved.
+// Binds tables of learnable rows, and saves and loads distributed tensors.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -41,7 +41,7 @@ constexpr sampler::SparseOptimizerType kOptimizers[] = {
     sampler::SparseOptimizerType::kRowWiseAdagrad, sampler::SparseOptimizerType::kAdam,
     sampler::SparseOptimizerType::kAdamW};
 
-sampler::SparseOptimizerType OptimizerType(const std::string& name) {
+sampler::SparseOptimizerType ParseOptimizerType(const std::string& name) {
   for (const sampler::SparseOptimizerType type : kOptimizers) {
     if (name == sampler::ToString(type)) return type;
   }
@@ -51,11 +51,11 @@ sampler::SparseOptimizerType OptimizerType(const std::string& name) {
 // (weight decay, epsilon, initial accumulator, beta1, beta2)
 using OptimizerNumbers = std::tuple<double, std::optional<double>, double, double, double>;
 
-constexpr uint64_t kInitialRowsAtOnce = 1 << 16;
+constexpr uint64_t kInitialRowsAtOnce = 1 << 16;  // per call of the Python function
 
-// Initial values from a Python function `rows(first, count)` -> float32 [count, size], which only the rank that
-// restores them calls. The optimizer's state keeps its initial values. An exception of the function becomes a Status on
-// the other ranks and is raised again on this one.
+// Reads the initial values of rows from a Python function `rows(first, count)`, which returns float32 [count, size].
+// Only rank 0 calls the function, because only rank 0 restores the rows. The optimizer's state keeps its initial
+// values. An exception of the function becomes a Status on the other ranks and is raised again on rank 0.
 class InitialRows final : public sampler::SavedLearnableRows {
  public:
   InitialRows(nb::object rows, uint64_t num_rows) : rows_(std::move(rows)), num_rows_(num_rows) {}
@@ -116,7 +116,7 @@ std::unique_ptr<EmbeddingTable> CreateTable(const DistGraph& graph, ProcessGroup
                                         .name = name,
                                         .initializer = MakeInitializer(initializer, init_values, seed),
                                         .call_timeout = graph.context().call_timeout};
-  options.optimizer.type = OptimizerType(optimizer);
+  options.optimizer.type = ParseOptimizerType(optimizer);
   options.optimizer.duplicates =
       mean_of_duplicates ? sampler::DuplicateGradients::kMean : sampler::DuplicateGradients::kSum;
   std::tie(options.optimizer.weight_decay, options.optimizer.epsilon, options.optimizer.initial_accumulator,
@@ -132,7 +132,7 @@ std::unique_ptr<EmbeddingTable> CreateTable(const DistGraph& graph, ProcessGroup
     const DistGraph handle = graph.WithStop(deadline.stop());
     options.stop = deadline.stop();
     std::unique_ptr<client::SavedEmbedding> saved;
-    if (!resume_from.empty()) {  // rank 0 reads it, and all ranks end with its error
+    if (!resume_from.empty()) {  // only rank 0 opens the file; all ranks return the error
       Status opened;
       if (ranks.rank() == Rank(0)) {
         auto file = client::SavedEmbedding::Open(handle, resume_from, {options.rows, name}, stores);
@@ -141,10 +141,10 @@ std::unique_ptr<EmbeddingTable> CreateTable(const DistGraph& graph, ProcessGroup
       }
       RETURN_IF_ERROR(collective::AgreeOn(opened, ranks, options.call_timeout));
     }
-    sampler::SavedLearnableRows* const kept =
+    sampler::SavedLearnableRows* const restored =
         initial != nullptr ? static_cast<sampler::SavedLearnableRows*>(initial.get()) : saved.get();
     ASSIGN_OR_RETURN(std::unique_ptr<EmbeddingTable> table,
-                     EmbeddingTable::Create(graph.embeddings(), ranks, options, kept));
+                     EmbeddingTable::Create(graph.embeddings(), ranks, options, restored));
     created.emplace(std::move(table));
     return Status();
   };
@@ -178,7 +178,7 @@ void Step(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, con
                     [&](Deadline deadline) { return table.Step(rows, values, learning_rate, deadline); });
 }
 
-// (of, type, name): the row space of a tensor, and its name.
+// (of, type, name): the row space of a tensor (MakeRowSpace), and its name.
 using TensorKey = std::tuple<std::string, uint32_t, std::string>;
 
 void Save(const DistGraph& graph, const std::string& uri, const std::vector<TensorKey>& tensors,

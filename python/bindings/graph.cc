@@ -1,4 +1,4 @@
-// DistGraph: description, rows, sampling of one hop, walks, splits and functions of server plugins.
+// Binds DistGraph: description, rows, sampling of one hop, walks, splits and functions of server plugins.
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,11 +57,11 @@ EdgeTypeId EdgeType(const DistGraph& graph, uint32_t type) {
   return id;
 }
 
-client::SplitBy By(bool local) { return local ? client::SplitBy::kLocality : client::SplitBy::kEven; }
+client::SplitBy ToSplitBy(bool local) { return local ? client::SplitBy::kLocality : client::SplitBy::kEven; }
 
 // (type, name, numpy dtype, row shape)
 using Column = std::tuple<uint32_t, std::string, std::string, std::vector<int64_t>>;
-// (type, name, train, validation, test)
+// (type, name, numbers of training, validation and test nodes or edges)
 using SplitSizes = std::tuple<uint32_t, std::string, uint64_t, uint64_t, uint64_t>;
 
 std::vector<Column> NodeColumns(const DistGraph& graph) {
@@ -87,14 +87,14 @@ std::vector<std::tuple<std::string, std::string, std::string>> EdgeTypes(const D
   return types;
 }
 
-client::NodesByType ByType(const DistGraph& graph, const std::map<uint32_t, IdArray>& nodes) {
+client::NodesByType ToNodesByType(const DistGraph& graph, const std::map<uint32_t, IdArray>& nodes) {
   client::NodesByType by_type;
   for (const auto& [type, ids] : nodes) by_type[NodeType(graph, type)] = VectorOf<GlobalNodeId>(ids);
   return by_type;
 }
 
-client::DrawOptions Draws(uint64_t seed, uint32_t hop, bool replace, const std::string& weight,
-                          const std::string& method) {
+client::DrawOptions MakeDrawOptions(uint64_t seed, uint32_t hop, bool replace, const std::string& weight,
+                                    const std::string& method) {
   client::DrawOptions options;
   options.seed = seed;
   options.at.hop = hop;
@@ -116,6 +116,7 @@ nb::list ToPython(client::Frontier frontier) {
   return relations;
 }
 
+// Returns (sources, destinations, edge ids, rows by column, number of edges of the largest share).
 nb::tuple ToPython(client::EdgeShare share) {
   nb::dict rows;
   for (const auto& [name, tensor] : share.edges.rows) rows[name.c_str()] = ToNumpy(tensor);
@@ -123,8 +124,9 @@ nb::tuple ToPython(client::EdgeShare share) {
                         TakeIds(std::move(share.edges.ids)), rows, share.largest);
 }
 
+// Returns the partition of each id. Throws InvalidArgument for an id that is not below `limit`.
 template <class OfType, class Id>
-nb::object Owners(const DistGraph& graph, OfType type, const IdArray& ids, uint64_t limit) {
+nb::object FindOwners(const DistGraph& graph, OfType type, const IdArray& ids, uint64_t limit) {
   std::vector<int64_t> owners;
   owners.reserve(ids.size());
   for (const Id& id : SpanOf<Id>(ids)) {
@@ -137,15 +139,16 @@ nb::object Owners(const DistGraph& graph, OfType type, const IdArray& ids, uint6
   return Take(std::move(owners), nb::dtype<int64_t>());
 }
 
-nb::object Rows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids, Seconds timeout) {
+nb::object GatherNodeRows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids,
+                          Seconds timeout) {
   const NodeTypeId node_type = NodeType(graph, type);
   const auto nodes = SpanOf<GlobalNodeId>(ids);
   return ShareWithNumpy(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
     return graph.GatherNodeRows(node_type, column, nodes, deadline);
   }));
 }
-nb::object EdgeRows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids,
-                    Seconds timeout) {
+nb::object GatherEdgeRows(const DistGraph& graph, uint32_t type, const std::string& column, const IdArray& ids,
+                          Seconds timeout) {
   const EdgeTypeId edge_type = EdgeType(graph, type);
   const auto edges = SpanOf<GlobalEdgeId>(ids);
   return ToNumpy(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
@@ -153,20 +156,20 @@ nb::object EdgeRows(const DistGraph& graph, uint32_t type, const std::string& co
   }));
 }
 
-nb::list Sample(const DistGraph& graph, const std::map<uint32_t, IdArray>& seeds,
-                const std::map<uint32_t, int32_t>& fanouts, uint64_t seed, uint32_t hop, bool replace,
-                const std::string& weight, const std::string& method, Seconds timeout) {
-  const client::NodesByType nodes = ByType(graph, seeds);
+nb::list SampleNeighbors(const DistGraph& graph, const std::map<uint32_t, IdArray>& seeds,
+                         const std::map<uint32_t, int32_t>& fanouts, uint64_t seed, uint32_t hop, bool replace,
+                         const std::string& weight, const std::string& method, Seconds timeout) {
+  const client::NodesByType nodes = ToNodesByType(graph, seeds);
   client::Fanouts by_type;
   for (const auto& [type, fanout] : fanouts) by_type[EdgeType(graph, type)] = fanout;
-  const client::DrawOptions options = Draws(seed, hop, replace, weight, method);
+  const client::DrawOptions options = MakeDrawOptions(seed, hop, replace, weight, method);
   return ToPython(CallInterruptibly(timeout, graph.CallDeadline(), [&](Deadline deadline) {
     return graph.SampleNeighbors(nodes, by_type, options, deadline);
   }));
 }
 
 nb::list InSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& nodes, Seconds timeout) {
-  const client::NodesByType by_type = ByType(graph, nodes);
+  const client::NodesByType by_type = ToNodesByType(graph, nodes);
   return ToPython(CallInterruptibly(timeout, graph.CallDeadline(),
                                     [&](Deadline deadline) { return graph.InSubgraph(by_type, deadline); }));
 }
@@ -219,6 +222,7 @@ nb::tuple PinSageNeighbors(const DistGraph& graph, const IdArray& seeds, const s
                         TakeRows(std::move(found.visits)));
 }
 
+// Returns the responses. `partition`: the one to call; nullopt: all of them.
 nb::list CallFunction(const DistGraph& graph, std::optional<uint32_t> partition, const std::string& function,
                       const nb::bytes& request, bool changes_tensors, Seconds timeout) {
   const std::string text(request.c_str(), request.size());
@@ -281,12 +285,12 @@ void BindDescription(nb::class_<DistGraph>& graph) {
       .def("node_owners",
            [](const DistGraph& g, uint32_t type, const IdArray& ids) {
              const NodeTypeId node_type = NodeType(g, type);
-             return Owners<NodeTypeId, GlobalNodeId>(g, node_type, ids, g.num_nodes(node_type));
+             return FindOwners<NodeTypeId, GlobalNodeId>(g, node_type, ids, g.num_nodes(node_type));
            })
       .def("edge_owners",
            [](const DistGraph& g, uint32_t type, const IdArray& ids) {
              const EdgeTypeId edge_type = EdgeType(g, type);
-             return Owners<EdgeTypeId, GlobalEdgeId>(g, edge_type, ids, g.num_edges(edge_type));
+             return FindOwners<EdgeTypeId, GlobalEdgeId>(g, edge_type, ids, g.num_edges(edge_type));
            })
       .def("out_degree_column", [](const DistGraph& g, uint32_t type) {
         return graph::OutDegreeColumnName(g.schema().EdgeType(EdgeType(g, type)));
@@ -294,8 +298,8 @@ void BindDescription(nb::class_<DistGraph>& graph) {
 }
 
 void BindQueries(nb::class_<DistGraph>& graph) {
-  graph.def("node_rows", &Rows)
-      .def("edge_rows", &EdgeRows)
+  graph.def("node_rows", &GatherNodeRows)
+      .def("edge_rows", &GatherEdgeRows)
       .def("to_global_ids",
            [](const DistGraph& g, uint32_t type, const IdArray& ids, Seconds timeout) {
              const NodeTypeId node_type = NodeType(g, type);
@@ -336,7 +340,7 @@ void BindQueries(nb::class_<DistGraph>& graph) {
                return g.InDegrees(edge_type, nodes, deadline);
              }));
            })
-      .def("sample_neighbors", &Sample)
+      .def("sample_neighbors", &SampleNeighbors)
       .def("in_subgraph", &InSubgraph)
       .def("edge_subgraph", &EdgeSubgraph)
       .def("random_walk", &RandomWalk)
@@ -346,14 +350,14 @@ void BindQueries(nb::class_<DistGraph>& graph) {
 }
 
 void BindSplits(nb::class_<DistGraph>& graph) {
-  // Returns (the nodes of this rank, the number of nodes of the largest share).
+  // The functions for nodes return (the nodes of this rank, the number of nodes of the largest share).
   graph
       .def("node_split_of_part",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local) {
              const NodeTypeId node_type = NodeType(g, type);
              const graph::SplitPartName which = ParsePart(part);
              client::NodeShare share = CallWithStop(g, [&](const DistGraph& handle) {
-               return client::NodeSplit(handle, node_type, split, which, {.by = By(local)});
+               return client::NodeSplit(handle, node_type, split, which, {.by = ToSplitBy(local)});
              });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
@@ -361,13 +365,13 @@ void BindSplits(nb::class_<DistGraph>& graph) {
            [](const DistGraph& g, uint32_t type, const IdArray& ids, bool local) {
              const NodeTypeId node_type = NodeType(g, type);
              client::NodeShare share =
-                 ValueOrThrow(client::NodeSplit(g, node_type, SpanOf<GlobalNodeId>(ids), {.by = By(local)}));
+                 ValueOrThrow(client::NodeSplit(g, node_type, SpanOf<GlobalNodeId>(ids), {.by = ToSplitBy(local)}));
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
       .def("node_split_of_mask",
            [](const DistGraph& g, const client::DistTensor& mask, bool local) {
              client::NodeShare share = CallWithStop(
-                 g, [&](const DistGraph& handle) { return client::NodeSplit(handle, mask, {.by = By(local)}); });
+                 g, [&](const DistGraph& handle) { return client::NodeSplit(handle, mask, {.by = ToSplitBy(local)}); });
              return nb::make_tuple(TakeIds(std::move(share.nodes)), share.largest);
            })
       .def("edge_split_of_part",
@@ -377,7 +381,7 @@ void BindSplits(nb::class_<DistGraph>& graph) {
              const graph::SplitPartName which = ParsePart(part);
              return ToPython(CallWithStop(g, [&](const DistGraph& handle) {
                return client::EdgeSplit(handle, edge_type, split, which,
-                                        {.by = By(local), .columns = columns, .want_ids = want_ids});
+                                        {.by = ToSplitBy(local), .columns = columns, .want_ids = want_ids});
              }));
            })
       .def("edge_split_of_ids",
@@ -385,12 +389,12 @@ void BindSplits(nb::class_<DistGraph>& graph) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const auto edges = SpanOf<GlobalEdgeId>(ids);
              return ToPython(CallWithStop(g, [&](const DistGraph& handle) {
-               return client::EdgeSplit(handle, edge_type, edges, {.by = By(local)});
+               return client::EdgeSplit(handle, edge_type, edges, {.by = ToSplitBy(local)});
              }));
            })
       .def("edge_split_of_mask", [](const DistGraph& g, const client::DistTensor& mask, bool local) {
         return ToPython(CallWithStop(
-            g, [&](const DistGraph& handle) { return client::EdgeSplit(handle, mask, {.by = By(local)}); }));
+            g, [&](const DistGraph& handle) { return client::EdgeSplit(handle, mask, {.by = ToSplitBy(local)}); }));
       });
 }
 

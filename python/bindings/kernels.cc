@@ -3,7 +3,8 @@
 //
 // Edges copies a block's indptr and indices and checks them once: every index is a row that exists. The copy cannot
 // change afterwards, so comparing shapes is enough to keep each operation inside its arrays. Matrices are not copied:
-// an operation reads and writes arrays of the caller, without the interpreter's lock.
+// an operation reads and writes arrays of the caller, without the interpreter's lock. The arguments of an operation are
+// those of the kernel that it calls; a matrix of H heads with D columns each is f32 [rows, H * D].
 #include <malloc.h>
 #include <omp.h>
 
@@ -76,7 +77,7 @@ const char* DTypeName() {
 template <class T, class Array>
 auto* DataOf(const Array& array, const char* name) {
   if (!(array.dtype() == nb::dtype<T>())) Refuse(name, std::string("must be ") + DTypeName<T>());
-  if (array.device_type() != nb::device::cpu::value) Refuse(name, "must be in the processor's memory");
+  if (array.device_type() != nb::device::cpu::value) Refuse(name, "must be in CPU memory");
   using Value = std::conditional_t<std::is_same_v<Array, Input>, const T, T>;
   return static_cast<Value*>(array.data());
 }
@@ -101,7 +102,7 @@ const T* DenseOrNull(const OptionalInput& array, const char* name, std::initiali
   return array ? Dense<T>(*array, name, shape) : nullptr;
 }
 
-// Returns a matrix whose rows are dense, such as a slice of columns.
+// Returns the array as a matrix. Its rows must be contiguous, but may have gaps between them, as in a slice of columns.
 template <class Array>
 auto RowsIn(const Array& array, const char* name, int64_t num_rows, int64_t width) {
   auto* data = DataOf<float>(array, name);
@@ -120,12 +121,14 @@ auto RowsIn(const Array& array, const char* name, int64_t num_rows, int64_t widt
   }
 }
 
+// Returns the number of columns of a matrix.
 template <class Array>
 int64_t Columns(const Array& array, const char* name) {
   if (array.ndim() != 2) Refuse(name, "must be a matrix, not of shape " + ShapeText(array));
   return static_cast<int64_t>(array.shape(1));
 }
 
+// Returns the shape of a matrix of `width` columns that is divided into `heads` heads.
 HeadShape Heads(int64_t heads, int64_t width, const char* name) {
   if (heads < 1 || width % heads != 0) {
     Refuse(name, "of " + std::to_string(width) + " columns cannot be divided into " + std::to_string(heads) + " heads");
@@ -133,7 +136,7 @@ HeadShape Heads(int64_t heads, int64_t width, const char* name) {
   return {heads, width / heads};
 }
 
-// Runs `body` without the interpreter's lock on `threads` threads of OpenMP. Results do not depend on their number.
+// Runs `body` without the interpreter's lock on `threads` threads of OpenMP. Results do not depend on `threads`.
 template <class Body>
 void Compute(int threads, const Body& body) {
   constexpr int kMaxThreads = 1024;
@@ -148,9 +151,11 @@ void Compute(int threads, const Body& body) {
 // The edges of a block by destination, and also by source after the first gradient that needs them. Thread-safe.
 class Edges {
  public:
+  // indptr: int32 [destinations + 1], indices: int32 [edges]. With self_edges, each destination i gets a last edge from
+  // source i.
   Edges(const Input& indptr, const Input& indices, int64_t num_sources, bool self_edges) : num_sources_(num_sources) {
-    const std::vector<uint32_t> offsets = WordsIn(indptr, "indptr");
-    std::vector<uint32_t> sources = WordsIn(indices, "indices");
+    const std::vector<uint32_t> offsets = CopyWords(indptr, "indptr");
+    std::vector<uint32_t> sources = CopyWords(indices, "indices");
     Check(offsets, sources);
     if (!self_edges) {
       indptr_ = offsets;
@@ -181,7 +186,7 @@ class Edges {
   }
 
  private:
-  static std::vector<uint32_t> WordsIn(const Input& array, const char* name) {
+  static std::vector<uint32_t> CopyWords(const Input& array, const char* name) {
     if (array.ndim() != 1) Refuse(name, "must be one-dimensional, not of shape " + ShapeText(array));
     const int32_t* words = Dense<int32_t>(array, name, {static_cast<int64_t>(array.shape(0))});
     return {words, words + array.shape(0)};  // as unsigned, a negative index is out of range
@@ -211,7 +216,7 @@ class Edges {
   mutable kernels::TransposedSegments transposed_;
 };
 
-// With by_source, rows of `out` are sources and rows of `source` are destinations, for the gradient.
+// With by_source, computes the gradient: rows of `out` are sources and rows of `source` are destinations.
 void Sum(const Edges& edges, const Input& source, const Output& out, const OptionalInput& source_scale,
          const OptionalInput& initial, const OptionalInput& initial_scale, const OptionalInput& result_scale,
          bool by_source, int threads) {
@@ -248,7 +253,7 @@ void MaxGradient(const Edges& edges, const Input& gradient, const Input& winners
   const int64_t width = Columns(gradient, "gradient");
   const kernels::ConstRows from = RowsIn(gradient, "gradient", edges.num_rows(), width);
   const kernels::Rows to = RowsIn(of_source, "of_source", edges.num_sources(), width);
-  // The values are only compared with numbers of edges, so any value is safe.
+  // SumWonGradients only compares the values of `winners` with edge positions, so they need no check.
   const auto* edge_of =
       reinterpret_cast<const uint32_t*>(Dense<int32_t>(winners, "winners", {edges.num_rows(), width}));
   Compute(threads, [&] {
@@ -280,8 +285,8 @@ void AdditiveScoreGradients(const Edges& edges, const Input& source, const Input
   });
 }
 
-// Returns the shape. attention: f32 [H, C], one vector for each head.
-HeadShape ShapeOfAttention(const Input& attention) {
+// Returns the shape of the heads. attention: f32 [H, C], one vector for each head.
+HeadShape AttentionShape(const Input& attention) {
   const int64_t columns = Columns(attention, "attention");
   return Heads(static_cast<int64_t>(attention.shape(0)), static_cast<int64_t>(attention.shape(0)) * columns,
                "attention");
@@ -289,7 +294,7 @@ HeadShape ShapeOfAttention(const Input& attention) {
 
 void DynamicScores(const Edges& edges, const Input& source, const Input& destination, const Input& attention,
                    float negative_slope, const Output& scores, int threads) {
-  const HeadShape shape = ShapeOfAttention(attention);
+  const HeadShape shape = AttentionShape(attention);
   const float* s = Dense<float>(source, "source", {edges.num_sources(), shape.width()});
   const float* d = Dense<float>(destination, "destination", {edges.num_rows(), shape.width()});
   const float* a = Dense<float>(attention, "attention", {shape.heads, shape.columns});
@@ -300,7 +305,7 @@ void DynamicScores(const Edges& edges, const Input& source, const Input& destina
 void DynamicScoreGradients(const Edges& edges, const Input& source, const Input& destination, const Input& attention,
                            float negative_slope, const Input& gradient, const Output& of_source,
                            const Output& of_destination, const Output& of_attention, int threads) {
-  const HeadShape shape = ShapeOfAttention(attention);
+  const HeadShape shape = AttentionShape(attention);
   const float* s = Dense<float>(source, "source", {edges.num_sources(), shape.width()});
   const float* d = Dense<float>(destination, "destination", {edges.num_rows(), shape.width()});
   const float* a = Dense<float>(attention, "attention", {shape.heads, shape.columns});
@@ -374,7 +379,7 @@ void EdgeDropoutFactors(const Edges& edges, double probability, uint64_t key, co
   Compute(threads, [&] { kernels::EdgeDropoutFactors(edges.segments(), heads, masks, out); });
 }
 
-// (key, original ids) for each node type. The rows of the types are consecutive, in this order.
+// (key, original ids) for each node type. A matrix has the rows of the first type, then those of the next, and so on.
 using TypeMasks = std::vector<std::tuple<uint64_t, Input>>;
 
 std::vector<kernels::MaskRange> MaskRanges(const TypeMasks& masks, double probability, int64_t num_rows) {

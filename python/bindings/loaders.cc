@@ -1,4 +1,4 @@
-// Data loaders over nodes and edges, whose batches come with the rows that a model reads.
+// Binds data loaders over nodes and edges, whose batches come with the rows that a model reads.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -76,15 +76,14 @@ class Collate {
 
 class Loader {
  public:
-  // `feature_cache`: that of the loader; null: none.
+  // `feature_cache`: the cache that the loader uses; null: none.
   explicit Loader(std::shared_ptr<client::FeatureCache> feature_cache) : feature_cache_(std::move(feature_cache)) {}
   virtual ~Loader() = default;
   virtual Status StartEpoch(uint32_t epoch, uint32_t first_step) = 0;
   virtual Result<std::optional<LoadedBatch>> NextBefore(const Deadline& deadline) = 0;
   virtual void Cancel() = 0;
 
-  // Returns (rows found in the cache, rows fetched, bytes of the former, bytes of the latter, bytes held); all 0
-  // without a cache.
+  // Returns (rows found in the cache, rows fetched, bytes found, bytes fetched, bytes held); all 0 without a cache.
   std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, uint64_t> FeatureCacheCounts() const {
     if (feature_cache_ == nullptr) return {};
     const sampler::RowCacheCounts counts = feature_cache_->counts();
@@ -110,7 +109,7 @@ class LoaderOf final : public Loader {
   const std::unique_ptr<DataLoader> loader_;
 };
 
-// The settings that loaders of nodes and of edges have in common, as passed by Python.
+// The settings that loaders of nodes and of edges have in common, as the Python classes pass them.
 struct LoaderSettings {
   uint64_t batch_size = 1;
   bool shuffle = true, drop_last = false;
@@ -126,7 +125,7 @@ struct LoaderSettings {
   uint32_t feature_cache_steps = 32;
 };
 
-sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& settings) {
+sampler::SamplingSpec MakeSamplingSpec(const DistGraph& graph, const LoaderSettings& settings) {
   sampler::SamplingSpec spec;
   for (const auto& by_type : settings.fanouts) {
     sampler::LayerSpec layer;
@@ -150,7 +149,7 @@ sampler::SamplingSpec SamplingOf(const DistGraph& graph, const LoaderSettings& s
   return spec;
 }
 
-std::vector<Fetch> FetchesOf(const DistGraph& graph, const LoaderSettings& settings) {
+std::vector<Fetch> MakeFetches(const DistGraph& graph, const LoaderSettings& settings) {
   std::vector<Fetch> fetches;
   for (const auto& [type, column, of_seeds] : settings.fetches) {
     const NodeTypeId node_type(static_cast<uint16_t>(type));
@@ -160,8 +159,8 @@ std::vector<Fetch> FetchesOf(const DistGraph& graph, const LoaderSettings& setti
   return fetches;
 }
 
-// Returns a cache of the columns that the loader fetches for all nodes of a batch; null if none is asked for. Attached
-// tensors change and are read from the graph.
+// Returns a cache of the columns that the loader fetches for all nodes of a batch; null if the settings ask for no
+// cache. Attached tensors are not cached, because they change.
 std::shared_ptr<client::FeatureCache> MakeFeatureCache(const DistGraph& graph, const std::vector<Fetch>& fetches,
                                                        const LoaderSettings& settings) {
   if (settings.feature_cache_bytes == 0) return nullptr;
@@ -183,31 +182,31 @@ std::shared_ptr<client::FeatureCache> MakeFeatureCache(const DistGraph& graph, c
   return ValueOrThrow(client::FeatureCache::Make(graph, options));
 }
 
-client::SampledBy ByOf(const LoaderSettings& settings) {
+client::SampledBy ToSampledBy(const LoaderSettings& settings) {
   return settings.by_samplers ? client::SampledBy::kSamplers : client::SampledBy::kThisProcess;
 }
 
 using NodeLoader = client::NodeDataLoader<LoadedBatch>;
 using EdgeLoader = client::EdgeDataLoader<LoadedBatch>;
 
-client::NodeLoaderOptions NodeOptions(const DistGraph& graph, uint32_t seed_type, const LoaderSettings& settings) {
+client::NodeLoaderOptions MakeNodeOptions(const DistGraph& graph, uint32_t seed_type, const LoaderSettings& settings) {
   const NodeTypeId type(static_cast<uint16_t>(seed_type));
   ThrowIfError(graph.schema().CheckNodeType(type));
   return {.seed_type = type,
           .batch_size = settings.batch_size,
           .shuffle = settings.shuffle,
           .last_batch = settings.drop_last ? client::LastBatch::kDrop : client::LastBatch::kKeep,
-          .sampling = SamplingOf(graph, settings),
+          .sampling = MakeSamplingSpec(graph, settings),
           .threads = settings.threads,
           .batches_ahead = settings.batches_ahead,
           .want_edge_ids = settings.want_edge_ids,
-          .sampled_by = ByOf(settings)};
+          .sampled_by = ToSampledBy(settings)};
 }
 
 template <class DataLoader, class Seeds, class Options>
 std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings, Seeds seeds,
                              Options options) {
-  std::vector<Fetch> fetches = FetchesOf(*graph, settings);
+  std::vector<Fetch> fetches = MakeFetches(*graph, settings);
   options.feature_cache = MakeFeatureCache(*graph, fetches, settings);
   const Collate collate(graph, std::move(fetches), options.feature_cache);
   std::unique_ptr<DataLoader> loader = CallWithStop(
@@ -218,13 +217,14 @@ std::unique_ptr<Loader> Make(const std::shared_ptr<DistGraph>& graph, const Load
 std::unique_ptr<Loader> NodesOfSplit(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                      uint32_t type, const std::string& split, const std::string& part) {
   return Make<NodeLoader>(graph, settings, client::NodesOfSplit{split, ParsePart(part)},
-                          NodeOptions(*graph, type, settings));
+                          MakeNodeOptions(*graph, type, settings));
 }
 
+// `largest` is the size of the largest share of all ranks: it makes the epochs of all ranks equally long.
 std::unique_ptr<Loader> NodesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                     uint32_t type, const IdArray& nodes, uint64_t largest) {
   return Make<NodeLoader>(graph, settings, client::NodeShare{VectorOf<GlobalNodeId>(nodes), largest},
-                          NodeOptions(*graph, type, settings));
+                          MakeNodeOptions(*graph, type, settings));
 }
 
 // Options of edge loaders only.
@@ -237,21 +237,21 @@ struct EdgeSettings {
   bool want_pair_ids = false;
 };
 
-client::EdgeLoaderOptions EdgeOptions(const DistGraph& graph, const LoaderSettings& settings,
-                                      const EdgeSettings& edges) {
+client::EdgeLoaderOptions MakeEdgeOptions(const DistGraph& graph, const LoaderSettings& settings,
+                                          const EdgeSettings& edges) {
   client::EdgeLoaderOptions options{
       .batch_size = settings.batch_size,
       .shuffle = settings.shuffle,
       .last_batch = settings.drop_last ? client::LastBatch::kDrop : client::LastBatch::kKeep,
       .negatives = {.count = edges.negatives_per_edge},
       .exclude_batch = edges.exclude,
-      .sampling = SamplingOf(graph, settings),
+      .sampling = MakeSamplingSpec(graph, settings),
       .threads = settings.threads,
       .batches_ahead = settings.batches_ahead,
       .want_edge_ids = settings.want_edge_ids,
       .want_pair_ids = edges.want_pair_ids,
       .edge_columns = edges.edge_columns,
-      .sampled_by = ByOf(settings)};
+      .sampled_by = ToSampledBy(settings)};
   if (!sampler::ParseName(edges.negatives, &options.negatives.kind)) {
     throw StatusError(InvalidArgument("negatives '" + edges.negatives +
                                       "'; expected Uniform, Joint, InBatch, InDegree or GlobalUniform"));
@@ -270,10 +270,10 @@ std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, co
                                      const std::string& split, const std::string& part) {
   client::EdgesOfSplit seeds{{}, split, ParsePart(part)};
   for (const uint32_t type : types) seeds.types.emplace_back(static_cast<uint16_t>(type));
-  return Make<EdgeLoader>(graph, settings, std::move(seeds), EdgeOptions(*graph, settings, edges));
+  return Make<EdgeLoader>(graph, settings, std::move(seeds), MakeEdgeOptions(*graph, settings, edges));
 }
 
-// `ids` are those of the edges; empty for pairs of nodes that need not be edges.
+// `ids` are those of the edges; empty for pairs of nodes that need not be edges. `largest` as for NodesOfRank.
 std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                     const EdgeSettings& edges, uint32_t type, const IdArray& sources,
                                     const IdArray& destinations, const IdArray& ids, uint64_t largest) {
@@ -282,7 +282,7 @@ std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, con
                         .destinations = VectorOf<GlobalNodeId>(destinations),
                         .ids = VectorOf<GlobalEdgeId>(ids)};
   return Make<EdgeLoader>(graph, settings, client::EdgeShare{std::move(list), largest},
-                          EdgeOptions(*graph, settings, edges));
+                          MakeEdgeOptions(*graph, settings, edges));
 }
 
 // Samples mini-batches for seeds that the caller gives. Not thread-safe.
@@ -290,7 +290,7 @@ class BatchSampler {
  public:
   BatchSampler(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings)
       : graph_(graph),
-        sampler_(ValueOrThrow(sampler::FanoutSampler::Make(graph->partitions(), SamplingOf(*graph, settings)))),
+        sampler_(ValueOrThrow(sampler::FanoutSampler::Make(graph->partitions(), MakeSamplingSpec(*graph, settings)))),
         want_edge_ids_(settings.want_edge_ids) {}
 
   // `seeds`: by node type, distinct. Epoch and step are part of the key of each draw.
@@ -313,12 +313,13 @@ class BatchSampler {
   }
 
  private:
-  const std::shared_ptr<const DistGraph> graph_;  // whose partitions sampler_ references
+  const std::shared_ptr<const DistGraph> graph_;  // owns the partitions that sampler_ refers to
   sampler::FanoutSampler sampler_;
   const bool want_edge_ids_;
 };
 
-// Waits without a deadline, so that a DeadlineExceeded is always the error of a batch.
+// Returns the next batch, or nullopt after the last one. Waits without a deadline, so that DeadlineExceeded is always
+// an error of loading the batch.
 std::optional<LoadedBatch> Next(Loader& loader) {
   return CallInterruptibly({}, Deadline::Never(),
                            [&](const Deadline& deadline) { return loader.NextBefore(deadline); });

@@ -5,7 +5,7 @@
 NB_MODULE(_core, m) {
   m.doc() = "espalier::client for the package espalier; not for use by programs";
   m.attr("__version__") = ESPALIER_VERSION;
-  // Objects that are alive at exit are freed with the process.
+  // Objects may still be alive at exit; their memory is freed with the process.
   nanobind::set_leak_warnings(false);
   espalier::python::BindErrors(m);
   espalier::python::BindGraph(m);

@@ -31,8 +31,7 @@ namespace {
 using Attributes = std::map<std::string, std::string>;
 using Environment = std::map<std::string, std::string>;
 
-// Incarnation of a program that runs without a job. Incarnations of jobs start at 1, and 0 means that nothing is
-// committed.
+// The incarnation of a program that runs without a job, and the first one of a job. 0 means that nothing is committed.
 constexpr uint64_t kOnlyIncarnation = 1;
 
 // Writes results of one rank below `results/<incarnation>/` and adds them to the manifest, which keeps the other kinds
@@ -42,7 +41,7 @@ class OutputsWriter {
   OutputsWriter(const OutputsWriter&) = delete;
   OutputsWriter& operator=(const OutputsWriter&) = delete;
 
-  // Removes the previous results of `kinds` from the manifest.
+  // Removes the previous results of `kinds` from the manifest, then deletes their files.
   static Result<std::unique_ptr<OutputsWriter>> Open(storage::StoreLocation to, uint64_t incarnation,
                                                      const std::vector<std::string>& kinds, Attributes attributes) {
     std::unique_ptr<OutputsWriter> writer(new OutputsWriter(std::move(to), incarnation, std::move(attributes)));
@@ -51,26 +50,26 @@ class OutputsWriter {
   }
 
   Status Begin(const std::string& kind, const format::NodeResultShape& shape) {
-    return of_nodes_.try_emplace(kind, *to_.store, Folder(), kind, attributes_).first->second.Begin(shape);
+    return node_writers_.try_emplace(kind, *to_.store, Folder(), kind, attributes_).first->second.Begin(shape);
   }
   Status Append(const std::string& kind, const Tensor& ids, const Tensor& values) {
-    return of_nodes_.at(kind).Append(ids, values);
+    return node_writers_.at(kind).Append(ids, values);
   }
 
   // The first part of a kind determines the edge type and the split.
   Status BeginEdges(const std::string& kind, const std::string& edge_type, const std::string& split,
                     const format::EdgeResultShape& shape) {
-    return of_edges_.try_emplace(kind, *to_.store, Folder(), kind, edge_type, split, attributes_)
+    return edge_writers_.try_emplace(kind, *to_.store, Folder(), kind, edge_type, split, attributes_)
         .first->second.Begin(shape);
   }
   Status AppendEdges(const std::string& kind, const Tensor& sources, const Tensor& destinations, const Tensor& values) {
-    return of_edges_.at(kind).Append(sources, destinations, values);
+    return edge_writers_.at(kind).Append(sources, destinations, values);
   }
 
   Status Commit(const std::string& result_json) {
-    for (auto& [kind, writer] : of_nodes_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
-    for (auto& [kind, writer] : of_edges_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
-    // Otherwise an earlier commit of this incarnation has set it.
+    for (auto& [kind, writer] : node_writers_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
+    for (auto& [kind, writer] : edge_writers_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
+    // If result_json is set, an earlier commit of this incarnation has set it, and it is kept.
     if (manifest_.result_json.empty()) manifest_.result_json = result_json;
     RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
     ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
@@ -122,19 +121,19 @@ class OutputsWriter {
 
   // Returns false if the program has written its own result.json, which is kept.
   Result<bool> CanReplaceResult() {
-    const Result<std::string> standing = to_.store->Get(storage::JoinKey(to_.prefix, "result.json"));
-    if (standing.status().code() == StatusCode::kNotFound) return true;
-    if (!standing.ok()) return standing.status();
-    return *standing == earlier_result_;
+    const Result<std::string> current = to_.store->Get(storage::JoinKey(to_.prefix, "result.json"));
+    if (current.status().code() == StatusCode::kNotFound) return true;
+    if (!current.ok()) return current.status();
+    return *current == earlier_result_;
   }
 
   const storage::StoreLocation to_;
   const Attributes attributes_;
   format::OutputsManifest manifest_;  // the manifest that the next commit writes
   std::string earlier_result_;        // result in the earlier manifest; empty: there was no manifest
-  // By kind; they refer to to_.
-  std::map<std::string, format::NodeResultsWriter> of_nodes_;
-  std::map<std::string, format::EdgeResultsWriter> of_edges_;
+  // The writers by kind. They refer to to_.
+  std::map<std::string, format::NodeResultsWriter> node_writers_;
+  std::map<std::string, format::EdgeResultsWriter> edge_writers_;
 };
 
 // Ids are unsigned in files.

@@ -1,4 +1,5 @@
-// The process group of a job's ranks.
+// Binds the process group of a job's ranks. An interruption ends a collective operation by Abandon (process_group.h),
+// so the group gets deadlines without a stop token.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -38,8 +39,8 @@ void AllReduceSum(ProcessGroup& self, const Values<T>& values, Seconds timeout) 
 
 void Broadcast(ProcessGroup& self, const Values<uint8_t>& bytes, uint32_t root, Seconds timeout) {
   if (root >= self.group().size()) {
-    throw StatusError(
-        InvalidArgument("root " + std::to_string(root) + " of a group of " + std::to_string(self.group().size())));
+    throw StatusError(InvalidArgument("root " + std::to_string(root) + " does not exist in a group of " +
+                                      std::to_string(self.group().size()) + " ranks"));
   }
   const std::span<std::byte> span(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
   self.Run(timeout, [&](Collective& group, Deadline deadline) {
@@ -76,7 +77,8 @@ void BindProcessGroup(nb::module_& m) {
                      [](Collective& group, Deadline deadline) { return group.Barrier(deadline.WithoutStop()); });
           },
           "timeout"_a.none())
-      // Exchanges statuses: raises, on all ranks, the error of the lowest rank that has one.
+      // Exchanges the errors of all ranks (code "": no error), and raises that of the lowest rank with an error on all
+      // ranks.
       .def("agree",
            [](ProcessGroup& self, const std::string& code, const std::string& message) {
              const Status own = code.empty() ? Status() : Status(CodeFromName(code), message);

@@ -12,17 +12,19 @@
 
 namespace espalier::python {
 
-// Collective operations wait for other ranks. If a signal handler of Python interrupts one (KeyboardInterrupt), this
-// rank leaves the group, and all later operations of the group fail, on this rank and on the others.
+// Collective operations wait for other ranks. If a signal handler of Python interrupts an operation
+// (KeyboardInterrupt), this rank leaves the group, and all later operations of the group fail on every rank.
 class ProcessGroup {
  public:
+  // `timeout`: the default of operations.
   ProcessGroup(std::unique_ptr<collective::Collective> group, std::chrono::milliseconds timeout)
       : group_(std::move(group)), timeout_(timeout) {}
 
   collective::Collective& group() const { return *group_; }
 
-  // Runs `call(group, deadline)`, which returns a Status, and throws its error. An interruption calls Abandon, which
-  // ends collective operations, and requests the stop of `deadline`, which ends queries of the graph.
+  // Runs `call(group, deadline)`, which returns a Status, and throws its error. `timeout` is in seconds; nullopt: the
+  // group's default. An interruption calls Abandon, which ends collective operations, and requests the stop of
+  // `deadline`, which ends queries of the graph.
   template <class Call>
   void Run(std::optional<double> timeout, Call call) {
     CallInterruptibly(timeout, Deadline::After(timeout_), [&](Deadline deadline) {

@@ -1,6 +1,6 @@
-// A stack for signal handlers. oneDNN's generated code uses the stack pointer for other addresses, and the frame of a
-// handler that runs on the same stack overwrites the memory there. Python's handlers use the thread's signal stack if
-// it has one (since 3.10).
+// A separate stack for signal handlers. oneDNN's generated code uses the register of the stack pointer for other
+// addresses, so the frame of a handler on the thread's own stack would overwrite the memory there. Python's handlers
+// use the thread's signal stack if it has one (since 3.10).
 #include <signal.h>
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class SignalStack {
   SignalStack(const SignalStack&) = delete;
   SignalStack& operator=(const SignalStack&) = delete;
 
-  void Use() const {
+  void Install() const {
     const stack_t own = {.ss_sp = memory_.get(), .ss_flags = 0, .ss_size = kBytes};
     sigaltstack(&own, nullptr);
   }
@@ -45,7 +45,7 @@ void UseSignalStack() {
   stack_t current = {};
   if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_DISABLE) == 0) return;
   thread_local const SignalStack stack;
-  stack.Use();
+  stack.Install();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// DistTensor.
+// Binds DistTensor: creates, opens and drops tensors, and reads, writes and reduces their rows.
 #include <memory>
 #include <optional>
 #include <string>

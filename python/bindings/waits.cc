@@ -24,7 +24,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kSignalInterval(50);
 
-unsigned long main_thread = 0;  // set on import; Python code must not run inside the guard of a static variable
+// Set on import, not by the initializer of a static local: Python code must not run while such an initializer is
+// locked.
+unsigned long main_thread = 0;
 
 // Runs one task at a time. The thread is never joined, because the interpreter may exit while a task runs.
 class Helper {
@@ -41,7 +43,7 @@ class Helper {
     }
     changed_.notify_all();
   }
-  // Returns false if the task has not ended in time.
+  // Waits for the end of the task. Returns false if it has not ended after `time`.
   bool WaitFor(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return task_ == nullptr; });
@@ -119,7 +121,7 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& body) {
         if (PyErr_CheckSignals() == 0) continue;
         raised.emplace();  // takes the exception that is set
       }
-      stop.request_stop();  // without the lock, because its callbacks may wait
+      stop.request_stop();  // without the interpreter's lock, because the callbacks of the stop may wait
     }
   }
   if (raised) throw nb::python_error(*raised);
@@ -137,10 +139,10 @@ void BindErrors(nb::module_& m) {
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   m.def("exit_code", [](const std::string& code) { return static_cast<int>(ToExitCode(CodeFromName(code))); });
   m.def("write_termination", [](int code, const std::string& message) {
-    telemetry::TerminationMessage words;
-    words.code = static_cast<ExitCode>(code);
-    words.message = message;
-    telemetry::WriteTermination(words);
+    telemetry::TerminationMessage termination;
+    termination.code = static_cast<ExitCode>(code);
+    termination.message = message;
+    telemetry::WriteTermination(termination);
   });
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {

@@ -15,7 +15,7 @@
 
 namespace espalier::python {
 
-// An error of the library on its way to Python, where it becomes the exception of its code (espalier/errors.py).
+// Carries an error of the library to Python, which raises the exception for the error's code (espalier/errors.py).
 class StatusError : public std::exception {
  public:
   explicit StatusError(Status status) : status_(std::move(status)) {}
@@ -43,8 +43,8 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& body);
 // Returns the deadline `timeout_seconds` from now; nullopt means `default_deadline`. Throws InvalidArgument for NaN.
 Deadline ToDeadline(std::optional<double> timeout_seconds, const Deadline& default_deadline);
 
-// Calls `call(deadline)`, which returns a Result or a Status, and returns its value or throws its error. An exception
-// of a signal handler also ends the deadline.
+// Calls `call(deadline)`, which returns a Result or a Status, and returns its value or throws its error. If a signal
+// handler raises, the deadline's stop is requested.
 template <class Call>
 auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& default_deadline, Call call) {
   const Deadline deadline = ToDeadline(timeout_seconds, default_deadline);
@@ -57,8 +57,8 @@ auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& de
   }
 }
 
-// Does the same as CallInterruptibly for a call without a deadline: it gets a handle of the graph that a stop
-// interrupts.
+// Like CallInterruptibly, but for calls without a deadline parameter: calls `call(handle)`. If a signal handler raises,
+// queries with this handle of the graph end.
 template <class Call>
 auto CallWithStop(const client::DistGraph& graph, Call call) {
   return CallInterruptibly({}, graph.CallDeadline(),
@@ -68,7 +68,8 @@ auto CallWithStop(const client::DistGraph& graph, Call call) {
 // Returns the code with this name, such as "NOT_FOUND"; kUnknown for other names.
 StatusCode CodeFromName(const std::string& name);
 
-// Registers the translation of StatusError to Python's exceptions, and notes the main thread. Call it on import.
+// Registers the translation of StatusError to Python's exceptions, and records the main thread. Called on import, which
+// may be in any thread.
 void BindErrors(nanobind::module_& m);
 
 }  // namespace espalier::python

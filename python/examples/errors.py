@@ -9,5 +9,5 @@ try:
     g.to_global_ids([2708])
 except ep.OutOfRange as error:  # an IndexError
     print(error.code, error.exit_code)  # OUT_OF_RANGE 65
-    print(error)  # original id 2708 of node type 'node' does not exist; ids go up to 2708 exclusive
+    print(error)  # original id 2708 of node type 'node' does not exist; expected an id below 2708
 # [example]

@@ -54,7 +54,7 @@ def loader_of(g, split, part):
 def run_epoch(loader, model, group, learning_rate):
     """Returns the loss and the number of correct predictions over all seeds."""
     totals = np.zeros(2)
-    for batch in loader:  # as many on every rank
+    for batch in loader:  # every rank gets the same number of batches
         sums = group.all_reduce(model.sums(batch))
         model.step(sums, batch.global_num_seeds, learning_rate)
         totals += sums[-2:]

@@ -1,5 +1,4 @@
-// Retry delays: exponential backoff with jitter, one policy for every dependency. The functions are pure, so tests need
-// no clock.
+// Retry delays: exponential backoff with jitter.
 #pragma once
 
 #include <chrono>
@@ -13,8 +12,9 @@ struct RetryPolicy {
   std::chrono::milliseconds max_delay{2000};
 };
 
-// Returns the delay before attempt `attempt` (1 is the first retry): exponential, with jitter between half the step and
-// the full step, so that peers that failed together do not retry together. `random_word` determines the jitter.
-std::chrono::milliseconds DelayBefore(int attempt, const RetryPolicy& policy, uint32_t random_word);
+// Returns the delay before retry number `retry`, from 1. The longest delay is initial_delay * 2^(retry - 1), at most
+// max_delay. `random_word`, a uniformly distributed number, selects a delay between half of it and all of it, so that
+// clients that failed together do not retry together.
+std::chrono::milliseconds DelayBefore(int retry, const RetryPolicy& policy, uint32_t random_word);
 
 }  // namespace espalier

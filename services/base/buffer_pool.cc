@@ -20,7 +20,7 @@ std::byte* Allocate(size_t capacity) {
   const bool is_large = capacity >= kHugePage;
   void* memory = std::aligned_alloc(is_large ? kHugePage : kSmallAlignment, capacity);
   if (memory == nullptr) throw std::bad_alloc();
-  if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // only a hint: failure costs speed
+  if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // without huge pages, accesses are only slower
   return static_cast<std::byte*>(memory);
 }
 
@@ -37,6 +37,7 @@ struct BufferPool::Shared {
     for (const auto& [capacity, buffer] : idle) std::free(buffer);
   }
 
+  // Returns an unused buffer of at least `wanted` bytes with its capacity, or {0, null}.
   std::pair<size_t, std::byte*> TakeIdle(size_t wanted) {
     MutexLock lock(&mutex);
     const auto found = idle.lower_bound(wanted);
@@ -65,7 +66,8 @@ struct BufferPool::Shared {
     FreeDownTo(limit);
   }
 
-  // Smallest first: large buffers cost more to allocate again.
+  // Frees unused buffers until they take at most `bytes` bytes. Frees the smallest first, because large buffers cost
+  // more to allocate again.
   void FreeDownTo(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     while (idle_bytes > bytes) {
       const auto smallest = idle.begin();

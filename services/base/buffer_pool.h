@@ -15,10 +15,11 @@ class BufferPool {
   explicit BufferPool(size_t max_idle_bytes);
 
   // Returns a buffer of at least `size_bytes` bytes, uninitialized and aligned to 64 bytes. It goes back to the pool
-  // when the last reference is released.
+  // when the last reference is released. Throws std::bad_alloc if there is not enough memory.
   std::shared_ptr<std::byte> Take(size_t size_bytes);
 
-  // Changes the limit of the constructor. Frees unused buffers, the smallest ones first, until the rest is within it.
+  // Changes the limit of the constructor. Frees unused buffers, the smallest first, until the others fit in the new
+  // limit.
   void SetMaxIdleBytes(size_t max_idle_bytes);
 
   // Returns the total capacity of the buffers that the pool holds unused.

@@ -18,6 +18,7 @@ class Clock {
   virtual SteadyTime Now() = 0;
   virtual void SleepFor(std::chrono::nanoseconds duration) = 0;
 
+  // Returns the clock of the system. It lives as long as the process.
   static Clock& Real();
 };
 
@@ -28,7 +29,7 @@ class Deadline {
   static Deadline After(std::chrono::nanoseconds duration, Clock& clock = Clock::Real()) {
     return Deadline(clock.Now()).Plus(duration);
   }
-  // Returns a deadline that never passes, for calls that only a stop request ends early.
+  // Returns a deadline that never passes. Calls with it end early only on a stop request.
   static Deadline Never() { return Deadline(SteadyTime::max()); }
   static Deadline At(SteadyTime time) { return Deadline(time); }
 

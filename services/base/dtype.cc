@@ -92,7 +92,8 @@ uint16_t FloatToHalf(float value) {
   if (magnitude > 0x7F800000u) return sign | 0x7E00u;   // NaN
   if (magnitude >= 0x477FF000u) return sign | 0x7C00u;  // rounds to 65536 or more: infinity
   if (magnitude < 0x38800000u) {                        // below 2^-14: a subnormal or zero
-    // Adding 0.5 aligns the binary16 subnormal's last bit with binary32's: the FPU rounds to nearest even.
+    // In [0.5, 1), binary32 has the precision of a binary16 subnormal, 2^-24. So the addition rounds to it, ties to
+    // even.
     const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
     return sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(aligned) - 0x3F000000u);
   }

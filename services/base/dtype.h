@@ -30,9 +30,11 @@ enum class DType : uint8_t {
 size_t ItemSize(DType dtype);
 // Returns the safetensors name, such as "F32".
 const char* ToString(DType dtype);
+// Returns the dtype with this safetensors name. InvalidArgument lists the valid names.
 Result<DType> DTypeFromName(std::string_view name);
 // Returns whether `number`, which may come from the wire, is the value of a DType.
 bool IsValidDType(uint8_t number);
+// Returns whether the dtype is F16, BF16, F32 or F64.
 bool IsFloating(DType dtype);
 
 // Conversions between float and the bit patterns of IEEE binary16 and bfloat16. They round to nearest, ties to even.
@@ -41,6 +43,7 @@ uint16_t FloatToHalf(float value);
 float BFloat16ToFloat(uint16_t bf16_bits);
 uint16_t FloatToBFloat16(float value);
 
+// DTypeOf<T>::value is the dtype whose elements are stored as the C++ type T.
 template <class T>
 struct DTypeOf;
 template <>

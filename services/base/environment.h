@@ -8,7 +8,7 @@ namespace espalier {
 
 using EnvironmentMap = std::map<std::string, std::string>;
 
-// Returns the value of every variable by its name. No other thread may change the environment during the call.
+// Returns the values of all environment variables by name. No other thread may change the environment during the call.
 EnvironmentMap ReadEnvironment();
 
 // Returns the variable's value, or "" if it is not set.

@@ -1,3 +1,6 @@
+// Add shifts the 53-bit mantissa of a summand to its position and adds it to three adjacent limbs. PropagateCarries
+// brings the limbs back to 32 bits each. Rounded negates a negative sum, takes its 53 highest bits and rounds by the
+// bits below them.
 #include "services/base/exact_sum.h"
 
 #include <algorithm>
@@ -14,8 +17,8 @@ constexpr int64_t kNan = 1, kPlusInfinity = 2, kMinusInfinity = 4;
 constexpr int kLimbBits = 32;
 constexpr int64_t kLimbMask = 0xffffffff;
 constexpr int kMantissaBits = 53;
-constexpr int kUnitExponent = -1074;  // of the lowest bit
-// One addition changes a limb by less than 2^32, and a limb overflows at 2^63.
+constexpr int kUnitExponent = -1074;  // of the lowest bit of the lowest limb
+// One addition changes a limb by less than 2^32, and a limb overflows at 2^63, so carries are propagated in time.
 constexpr uint32_t kAddsBeforeCarries = uint32_t{1} << 30;
 
 }  // namespace
@@ -46,7 +49,7 @@ void ExactSum::Add(const ExactSum& other) {
   ExactSum carried = other;
   carried.PropagateCarries();
   PropagateCarries();
-  // Limbs received over the wire may hold any value, the top ones included.
+  // Added as unsigned numbers, which may overflow: limbs from the wire may hold any value.
   for (size_t i = 0; i < kLimbs; ++i) {
     limbs_[i] = static_cast<int64_t>(static_cast<uint64_t>(limbs_[i]) + static_cast<uint64_t>(carried.limbs_[i]));
   }
@@ -54,7 +57,7 @@ void ExactSum::Add(const ExactSum& other) {
   PropagateCarries();
 }
 
-// Propagates carries. Afterwards every limb except the highest is in [0, 2^32).
+// Afterwards every limb except the highest is in [0, 2^32).
 void ExactSum::PropagateCarries() {
   Int128 carry = 0;
   for (size_t i = 0; i + 1 < kLimbs; ++i) {
@@ -87,7 +90,7 @@ double ExactSum::Rounded() const {
   if (top_limb < 0) return 0.0;
   const uint64_t top = static_cast<uint64_t>(magnitude.limbs_[static_cast<size_t>(top_limb)]);
   const int highest = top_limb * kLimbBits + std::bit_width(top) - 1;
-  // Only words from the wire can be this large; no finite sum of doubles is.
+  // Only limbs from the wire can be this large; sums of finite doubles are smaller.
   if (std::bit_width(top) > kLimbBits) {
     return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
@@ -96,9 +99,9 @@ double ExactSum::Rounded() const {
   uint64_t mantissa = 0;
   for (int bit = highest; bit >= lowest; --bit) mantissa = mantissa << 1 | static_cast<uint64_t>(bit_at(bit));
   if (lowest > 0 && bit_at(lowest - 1) != 0) {  // at least half a unit in the last place
-    bool more = false;
-    for (int bit = lowest - 2; bit >= 0 && !more; --bit) more = bit_at(bit) != 0;
-    if (more || (mantissa & 1) != 0) ++mantissa;
+    bool exceeds_half = false;
+    for (int bit = lowest - 2; bit >= 0 && !exceeds_half; --bit) exceeds_half = bit_at(bit) != 0;
+    if (exceeds_half || (mantissa & 1) != 0) ++mantissa;
   }
   const double rounded = std::ldexp(static_cast<double>(mantissa), lowest + kUnitExponent);
   return negative ? -rounded : rounded;

@@ -15,8 +15,8 @@ namespace espalier {
 // Thread-compatible value. Holds sums of up to 2^60 summands.
 class ExactSum {
  public:
-  // 2098 bits for every finite double and 60 bits for carries fill 68 limbs of 32 bits. One more word holds infinities
-  // and NaN.
+  // 68 limbs of 32 bits hold a sign, the 2098 bits of finite doubles and 60 bits for carries. One more word records
+  // infinities and NaN.
   static constexpr size_t kLimbs = 68;
   static constexpr size_t kWords = kLimbs + 1;
 
@@ -37,7 +37,7 @@ class ExactSum {
   void PropagateCarries();
 
   std::array<int64_t, kLimbs> limbs_{};  // the least significant first
-  int64_t specials_ = 0;                 // kNan | kPlusInfinity | kMinusInfinity, as seen
+  int64_t specials_ = 0;                 // flags of the special summands so far: kNan, kPlusInfinity, kMinusInfinity
   uint32_t adds_since_carries_ = 0;
 };
 

@@ -40,8 +40,8 @@ ExitCode ToExitCode(StatusCode code) {
 }
 
 ExitCode ToExitCodeOfPlace(StatusCode code) {
-  const ExitCode of_data = ToExitCode(code);
-  return of_data == ExitCode::kBadInput ? ExitCode::kBadDocument : of_data;
+  const ExitCode exit_code = ToExitCode(code);
+  return exit_code == ExitCode::kBadInput ? ExitCode::kBadDocument : exit_code;
 }
 
 }  // namespace espalier

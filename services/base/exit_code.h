@@ -7,12 +7,12 @@ namespace espalier {
 
 enum class ExitCode : int {
   kDone = 0,
-  kBadDocument = 64,  // usage, flags, job document: never retried
-  kBadInput = 65,     // graphs, partitions, models: never retried
-  kBug = 70,          // in Espalier
-  kUnavailable = 74,  // a store, a peer, a disk or memory
-  kAskedToStop = 75,  // SIGTERM, work saved
-  kBadCredentials = 77,
+  kBadDocument = 64,     // bad usage, flags or job document: never retried
+  kBadInput = 65,        // bad graphs, partitions or models: never retried
+  kBug = 70,             // in Espalier
+  kUnavailable = 74,     // a store, a peer, a disk or memory is not available
+  kAskedToStop = 75,     // SIGTERM or Ctrl-C; trainers have written a checkpoint
+  kBadCredentials = 77,  // not permitted
 };
 
 // Returns the meaning of a code, such as "bad input"; null for a code that no Espalier process exits with.

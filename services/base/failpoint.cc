@@ -1,3 +1,5 @@
+// A table maps names to armed failpoints and counts their hits. While no failpoint is armed, Failpoint() only
+// reads failpoints_armed and does not lock the table.
 #include "services/base/failpoint.h"
 
 #include <signal.h>
@@ -33,7 +35,7 @@ struct Table {
 };
 
 Table& GetTable() {
-  static Table* table = new Table;  // never destroyed: threads pass failpoints until the very end
+  static Table* table = new Table;  // never destroyed: threads may pass failpoints until the process exits
   return *table;
 }
 
@@ -46,7 +48,7 @@ Result<uint64_t> ParseNumber(std::string_view text, const std::string& entry) {
   return number;
 }
 
-std::optional<StatusCode> CodeNamed(std::string_view name) {
+std::optional<StatusCode> FindStatusCode(std::string_view name) {
   for (int code = 1; code <= static_cast<int>(StatusCode::kUnauthenticated); ++code) {
     if (name == StatusCodeName(static_cast<StatusCode>(code))) return static_cast<StatusCode>(code);
   }
@@ -62,8 +64,9 @@ Status ParseAction(std::string_view action, const std::string& entry, Point* poi
     return Status();
   }
   if (action.starts_with("error:")) {
-    const std::optional<StatusCode> code = CodeNamed(action.substr(6));
-    if (!code.has_value()) return InvalidArgument("failpoint '" + entry + "': unknown status code");
+    const std::optional<StatusCode> code = FindStatusCode(action.substr(6));
+    if (!code.has_value())
+      return InvalidArgument("failpoint '" + entry + "': unknown status code, expected one like UNAVAILABLE");
     point->action = Action::kError;
     point->code = *code;
     return Status();

@@ -1,4 +1,4 @@
-// Reads through a file descriptor rather than a stream, whose iterator throws when read() fails.
+// Reads through a file descriptor rather than a std::ifstream, whose iterator throws when read() fails.
 #include "services/base/file.h"
 
 #include <fcntl.h>
@@ -35,11 +35,11 @@ Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t ma
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds) {
-  // Opening a pipe without O_NONBLOCK would wait for its writer.
-  const int waits = kinds == FileKinds::kRegular ? O_NONBLOCK : 0;
+  // Without O_NONBLOCK, open() of a pipe would wait for a writer.
+  const int nonblocking = kinds == FileKinds::kRegular ? O_NONBLOCK : 0;
   int number = -1;
   do {
-    number = open(path.c_str(), O_RDONLY | O_CLOEXEC | waits);
+    number = open(path.c_str(), O_RDONLY | O_CLOEXEC | nonblocking);
   } while (number < 0 && errno == EINTR);
   const Descriptor file(number);
   if (!file.is_open()) return FromErrno(errno, "opening " + path);

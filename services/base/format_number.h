@@ -10,8 +10,8 @@ namespace espalier {
 std::string FormatFixed(double value, int decimals);
 
 // Returns the number rounded to `digits` significant digits, without trailing zeros, with an exponent if it is shorter:
-// FormatSignificant(0.52134567, 4) is "0.5213", and FormatSignificant(1e9, 4) is "1e+09". Text with 17 digits parses to
-// the same number.
+// FormatSignificant(0.52134567, 4) is "0.5213", and FormatSignificant(1e9, 4) is "1e+09". With 17 digits, the
+// text parses to the same number.
 std::string FormatSignificant(double value, int digits);
 
 }  // namespace espalier

@@ -11,6 +11,7 @@
 
 namespace espalier {
 
+// Return the XXH3 hash.
 uint64_t Hash64(std::span<const std::byte> bytes, uint64_t seed = 0);
 uint64_t Hash64(std::string_view text, uint64_t seed = 0);
 

@@ -7,7 +7,7 @@
 namespace espalier {
 
 void KeepFreedMemory() {
-  constexpr int kMmapThresholdBytes = 32 << 20;  // the most that M_MMAP_THRESHOLD takes
+  constexpr int kMmapThresholdBytes = 32 << 20;  // the largest valid M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
   mallopt(M_TRIM_THRESHOLD, kMmapThresholdBytes);
 }

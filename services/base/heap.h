@@ -9,8 +9,8 @@ namespace espalier {
 // soon; memory taken from the system again costs a page fault per 4 KiB, about as much as copying the bytes.
 void KeepFreedMemory();
 
-// Limits the heap to one arena per processor instead of eight. Memory freed in an arena can only be used again by the
-// threads that allocate from this arena, so fewer arenas waste less.
+// Limits the heap to one arena per processor; the C library's default is eight per processor. Freed memory is only
+// reused by threads of the same arena, so fewer arenas waste less memory.
 void ShareArenas();
 
 }  // namespace espalier

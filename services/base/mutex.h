@@ -56,10 +56,9 @@ class ABSL_LOCKABLE Mutex {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::unique_ptr<std::condition_variable_any>
-      changed_or_stop_;  // null until a wait has a stop token; slower than changed_
-  int num_waiting_ = 0;
+  // For waits with a stop token; slower than changed_. Null before the first such wait. Guarded by mutex_.
+  std::unique_ptr<std::condition_variable_any> changed_or_stop_;
+  int num_waiting_ = 0;  // guarded by mutex_
 };
 
 class ABSL_SCOPED_LOCKABLE MutexLock {

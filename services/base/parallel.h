@@ -16,6 +16,7 @@ inline constexpr int64_t kCheapGrain = int64_t{1} << 16;
 
 // Calls body(begin, end) on disjoint ranges that cover [0, count), from up to num_threads threads, and returns when all
 // calls have returned. Every range except the last has at least `grain` indices. The order of the calls is unspecified.
+// `body` must not throw.
 void ParallelFor(int num_threads, int64_t count, int64_t grain,
                  const std::function<void(int64_t begin, int64_t end)>& body);
 

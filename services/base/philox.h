@@ -39,8 +39,8 @@ constexpr double UnitDouble(uint32_t high, uint32_t low) {
   return static_cast<double>(((uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
 
-// The words of the stream (key, counter_high) in order, for code that draws one word at a time. Each Philox block
-// supplies four words.
+// Returns the words of one stream in order, for code that draws one word at a time: those of Philox4x32(key, 0,
+// stream), then those of Philox4x32(key, 1, stream), and so on. Not thread-safe.
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t key, uint64_t stream) : key_(key), stream_(stream) {}
@@ -52,6 +52,7 @@ class PhiloxStream {
     }
     return words_[position_++];
   }
+  // Return the next number, in [0, bound) or [0, 1).
   uint32_t NextBelow(uint32_t bound) { return BoundedDraw(Next(), bound); }
   float NextUnitFloat() { return UnitFloat(Next()); }
   double NextUnitDouble() {

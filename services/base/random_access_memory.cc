@@ -13,7 +13,7 @@ std::shared_ptr<std::byte> AllocateForRandomAccess(size_t size_bytes) {
   }
   void* memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, size_bytes, MADV_HUGEPAGE);  // only a hint: failure costs speed
+  madvise(memory, size_bytes, MADV_HUGEPAGE);  // without huge pages, accesses are only slower
   return {static_cast<std::byte*>(memory), [size_bytes](std::byte* mapped) { munmap(mapped, size_bytes); }};
 }
 

@@ -24,7 +24,7 @@ enum class RandomPurpose : uint32_t {
   kAttentionDropout =
       12,            // masks of attention weights, by (step, layer, relation, original ids of both endpoints, head)
   kUserModel = 13,   // torch's own generator while a user's module runs, by (step, layer, rank)
-  kNegatives = 14,   // negative edges by (epoch, step, end)
+  kNegatives = 14,   // negative edges by (epoch, step, drawn endpoint: destination or source)
   kCandidates = 15,  // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };
 

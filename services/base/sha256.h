@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-// Computes the digest of data that arrives in pieces. Not thread-safe.
+// Computes the digest of the concatenation of all bytes that Update gets. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -27,6 +27,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// Returns the digest of `text` in the form of HexDigest.
 std::string Sha256Hex(std::string_view text);
 // Returns whether `text` has the form of a digest: 64 lower-case hexadecimal digits.
 bool IsSha256Hex(std::string_view text);

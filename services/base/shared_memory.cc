@@ -10,7 +10,7 @@
 namespace espalier {
 namespace {
 
-// A smaller file would make accesses to its mappings end with SIGBUS.
+// Fix the size, because an access to a mapping beyond the end of its file ends the process with SIGBUS.
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::Map(Descriptor descriptor) {
   return MapBytes(std::move(descriptor), static_cast<size_t>(file.st_size), doing);
 }
 
-// Several processes may create the file at the same time: each of them gives it the same size.
+// Several processes may create the file at the same time. Each of them sets the same size.
 Result<std::shared_ptr<SharedMemory>> SharedMemory::OpenFile(const std::string& path, uint64_t bytes) {
   const std::string doing = "opening " + std::to_string(bytes) + " bytes of shared memory in " + path;
   if (bytes == 0) return InvalidArgument(doing + ": expected at least 1");

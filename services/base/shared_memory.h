@@ -1,6 +1,6 @@
-// Memory that processes of one machine share. Memory of Create has no name: the process that creates it passes its
+// Memory that processes of one machine share. Memory made by Create has no name: the process that creates it passes its
 // descriptor to programs that it starts, and the kernel frees the memory when the last process that uses it has ended,
-// however it ends. Memory of OpenFile is a file in memory (tmpfs), for processes without a common parent.
+// however it ends. Memory of OpenFile is a file, usually in tmpfs, for processes without a common parent.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class SharedMemory {
 
   // The start of a page. Other processes change the bytes at any time: access them as atomic words.
   std::span<std::byte> bytes() const { return bytes_; }
-  // Returns the bytes of the pages that any process has written. Thread-safe.
+  // Returns the size in bytes of the pages that processes have written so far; 0 if it cannot be read. Thread-safe.
   uint64_t AllocatedBytes() const;
 
  private:

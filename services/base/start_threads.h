@@ -1,4 +1,4 @@
-// Starts the threads that serve an object during its lifetime.
+// Starts the threads of an object, which run until the object is destroyed.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Every tensor with bytes is made by Wrap. Only those of Zeros and Uninitialized, which own memory from malloc, are
+// writable. CheckedElementCount is for shapes from files and messages; other shapes are checked by ESPALIER_CHECK.
 #include "services/base/tensor.h"
 
 #include <algorithm>

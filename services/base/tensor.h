@@ -60,7 +60,7 @@ class Tensor {
 
   const std::byte* bytes() const { return data_; }
   std::span<const std::byte> byte_span() const { return {data_, size_bytes()}; }
-  // Returns the bytes for writing. Only for a tensor made by Zeros or Uninitialized that is not shared yet.
+  // Returns the bytes for writing. Only for a tensor made by Zeros or Uninitialized (checked) that is not shared yet.
   std::byte* mutable_bytes();
 
   // Returns the elements as T, which must be the dtype's C++ type (checked).
@@ -75,8 +75,8 @@ class Tensor {
     return {reinterpret_cast<T*>(mutable_bytes()), static_cast<size_t>(num_elements())};
   }
 
-  // Returns element i of a tensor of any dtype as a double or an integer. Slow: for readers and tests, not for loops
-  // over edges.
+  // Return element i (row-major) of a tensor of any dtype as a double, or as an integer, truncated. Slow: for readers
+  // and tests, not for loops over edges.
   double ValueAsDouble(int64_t i) const;
   int64_t ValueAsInt(int64_t i) const;
 
@@ -90,12 +90,12 @@ class Tensor {
   DType dtype_ = DType::kF32;
   std::vector<int64_t> shape_ = {0};
   const std::byte* data_ = nullptr;
-  std::byte* writable_ = nullptr;  // data_ when made by Zeros or Uninitialized
+  std::byte* writable_ = nullptr;  // data_ if Zeros or Uninitialized made the tensor, else null
   std::shared_ptr<const void> owner_;
 };
 
-// Returns the number of elements of a shape that comes from a file or a message. Returns an error if a dimension is
-// negative or if the size in bytes exceeds 2^62.
+// Returns the number of elements of a shape that comes from a file or a message. InvalidArgument: a
+// dimension is negative. OutOfRange: the size in bytes exceeds 2^62.
 Result<int64_t> CheckedElementCount(std::span<const int64_t> shape, size_t element_bytes);
 
 }  // namespace espalier

@@ -5,8 +5,8 @@
 
 namespace espalier {
 
-// Returns `uri` with the canonical spelling of the object storage scheme, which all components compare. Schemes are
-// case-insensitive (RFC 3986), and Hadoop's "s3a" names the same objects as "s3": "S3A://b/p", "s3a://b/p" and
+// Returns `uri` with "s3" for every spelling of the object storage scheme; the components expect only this one. Schemes
+// are case-insensitive (RFC 3986), and Hadoop's "s3a" names the same objects as "s3": "S3A://b/p", "s3a://b/p" and
 // "S3://b/p" become "s3://b/p". Paths and other URIs are returned unchanged.
 std::string CanonicalUri(std::string uri);
 

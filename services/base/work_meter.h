@@ -6,13 +6,14 @@
 
 namespace espalier {
 
-// Counts the bytes that are written, read or examined. Thread-safe.
+// Counts the bytes that have been written, read or examined. Thread-safe.
 class WorkMeter {
  public:
   // Adds `bytes` to the expected total.
   void Expect(uint64_t bytes) { expected_.fetch_add(bytes, std::memory_order_relaxed); }
   // Sets the expected total to `bytes`, the best estimate so far.
-  void ExpectInAll(uint64_t bytes) { expected_.store(bytes, std::memory_order_relaxed); }
+  void SetExpected(uint64_t bytes) { expected_.store(bytes, std::memory_order_relaxed); }
+  // Adds `bytes` to the work done.
   void Add(uint64_t bytes) { done_.fetch_add(bytes, std::memory_order_relaxed); }
 
   uint64_t expected_bytes() const { return expected_.load(std::memory_order_relaxed); }  // 0 if unknown
@@ -23,7 +24,7 @@ class WorkMeter {
   std::atomic<uint64_t> done_ = 0;
 };
 
-// The same for callers whose meter may be null.
+// Expect and Add for callers whose meter may be null.
 inline void AddExpected(WorkMeter* meter, uint64_t bytes) {
   if (meter != nullptr) meter->Expect(bytes);
 }

@@ -14,7 +14,8 @@ struct BenchGraphOptions {
   int64_t feature_width = 0;
   bool edge_weights = false;
   bool source_ids = false;  // edge column with the sources' original ids, which LABOR needs: 4 bytes per edge
-  uint16_t num_times = 0;   // edge column kTimeColumn with times below this, which sorts in-edges; 0: none
+  uint16_t num_times =
+      0;  // edge column kTimeColumn with times below this number, by which in-edges are sorted; 0: no column
   int threads = 2;
   uint64_t seed = 1;
 };
@@ -23,7 +24,7 @@ inline constexpr const char* kTimeColumn = "time";
 
 struct BenchGraph {
   std::vector<std::shared_ptr<shard::GraphShard>> shards;
-  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards in this process, as with mapped access
+  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards, which are in this process, without RPC
 };
 
 // Generates and partitions the graph; prints its progress to stdout. Aborts the process on errors.

@@ -1,6 +1,6 @@
 // Measures the all-reduce of two ranks for several sizes over bare sockets, the ring in plaintext and the ring with
 // mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets are the floor: each rank
-// receives one half of the values from the other, adds its own and sends back the sums.
+// receives one half of the other rank's values, adds its own and sends back the sums.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <netinet/tcp.h>
@@ -28,15 +28,16 @@ namespace {
 using collective::Collective;
 using Group = std::vector<std::unique_ptr<Collective>>;
 
-Deadline Soon() { return Deadline::After(std::chrono::minutes(2)); }
+Deadline InTwoMinutes() { return Deadline::After(std::chrono::minutes(2)); }
 
 template <class T>
-T FindValue(Result<T> result) {
+T OrDie(Result<T> result) {
   ESPALIER_CHECK(result.ok()) << result.status().ToString();
   return *std::move(result);
 }
 
-Group OnTwoThreads(const std::function<std::unique_ptr<Collective>(uint32_t rank)>& connect) {
+// Connects both ranks, each on a thread of its own.
+Group ConnectOnTwoThreads(const std::function<std::unique_ptr<Collective>(uint32_t rank)>& connect) {
   Group group(2);
   std::thread other([&] { group[1] = connect(1); });
   group[0] = connect(0);
@@ -55,7 +56,7 @@ class SocketPair {
     ESPALIER_CHECK(bind(listener, any, size) == 0 && listen(listener, 1) == 0 &&
                    getsockname(listener, any, &size) == 0);
     sockets_[0] = socket(AF_INET, SOCK_STREAM, 0);
-    ESPALIER_CHECK(connect(sockets_[0], any, size) == 0) << "connecting over loopback";
+    ESPALIER_CHECK(connect(sockets_[0], any, size) == 0) << "connecting over loopback failed";
     sockets_[1] = accept(listener, nullptr, nullptr);
     close(listener);
     for (const int socket : sockets_) {
@@ -69,14 +70,15 @@ class SocketPair {
   SocketPair(const SocketPair&) = delete;
   SocketPair& operator=(const SocketPair&) = delete;
 
+  // Each rank sums one half of the values.
   void AllReduceSum(uint32_t rank, std::span<float> values) {
     const std::span<float> first = values.first(values.size() / 2), second = values.subspan(values.size() / 2);
-    const std::span<float> own = rank == 0 ? first : second, others = rank == 0 ? second : first;
+    const std::span<float> own = rank == 0 ? first : second, other = rank == 0 ? second : first;
     std::vector<float>& arrived = arrived_[rank];
     arrived.resize(own.size());
-    Exchange(rank, std::as_bytes(others), std::as_writable_bytes(std::span<float>(arrived)));
+    Exchange(rank, std::as_bytes(other), std::as_writable_bytes(std::span<float>(arrived)));
     for (size_t i = 0; i < own.size(); ++i) own[i] += arrived[i];
-    Exchange(rank, std::as_bytes(own), std::as_writable_bytes(others));
+    Exchange(rank, std::as_bytes(own), std::as_writable_bytes(other));
   }
 
  private:
@@ -87,15 +89,16 @@ class SocketPair {
       pollfd events{.fd = socket, .events = 0, .revents = 0};
       if (!out.empty()) events.events |= POLLOUT;
       if (!in.empty()) events.events |= POLLIN;
-      ESPALIER_CHECK(poll(&events, 1, 60'000) == 1) << "nothing moves";
-      if ((events.revents & POLLIN) != 0) in = in.subspan(Moved(recv(socket, in.data(), in.size(), MSG_DONTWAIT)));
+      ESPALIER_CHECK(poll(&events, 1, 60'000) == 1) << "no data could be sent or received for a minute";
+      if ((events.revents & POLLIN) != 0) in = in.subspan(CheckMoved(recv(socket, in.data(), in.size(), MSG_DONTWAIT)));
       if ((events.revents & POLLOUT) != 0) {
-        out = out.subspan(Moved(send(socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL)));
+        out = out.subspan(CheckMoved(send(socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL)));
       }
     }
   }
-  static size_t Moved(ssize_t bytes) {
-    ESPALIER_CHECK(bytes > 0) << "talking over loopback";
+  // Checks the result of recv or send.
+  static size_t CheckMoved(ssize_t bytes) {
+    ESPALIER_CHECK(bytes > 0) << "sending or receiving over loopback failed";
     return static_cast<size_t>(bytes);
   }
 
@@ -106,24 +109,24 @@ class SocketPair {
 Group RingGroup(const std::shared_ptr<const rpc::TransportSecurity>& tls) {
   std::vector<std::unique_ptr<client::RingEndpoint>> endpoints;
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    endpoints.push_back(FindValue(client::RingEndpoint::Listen({.rank = Rank(rank), .size = 2, .tls = tls})));
+    endpoints.push_back(OrDie(client::RingEndpoint::Listen({.rank = Rank(rank), .size = 2, .tls = tls})));
   }
   const std::string rank0 = endpoints[0]->address();
-  return OnTwoThreads(
-      [&](uint32_t rank) { return FindValue(client::ConnectRing(std::move(endpoints[rank]), rank0, Soon())); });
+  return ConnectOnTwoThreads(
+      [&](uint32_t rank) { return OrDie(client::ConnectRing(std::move(endpoints[rank]), rank0, InTwoMinutes())); });
 }
 
 std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& files, const std::string& folder) {
-  const EnvironmentMap told = files.MakeEnvironment(run::Role::kTrainer, folder);
+  const EnvironmentMap environment = files.MakeEnvironment(run::Role::kTrainer, folder);
   rpc::TlsSettings settings;
-  settings.ca_file = told.at("ESPALIER_TLS_CA");
-  settings.certificate_file = told.at("ESPALIER_TLS_CERTIFICATE");
-  settings.key_file = told.at("ESPALIER_TLS_KEY");
-  settings.job = FindValue(pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")));
-  return FindValue(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
+  settings.ca_file = environment.at("ESPALIER_TLS_CA");
+  settings.certificate_file = environment.at("ESPALIER_TLS_CERTIFICATE");
+  settings.key_file = environment.at("ESPALIER_TLS_KEY");
+  settings.job = OrDie(pki::ParseJobIdentity(environment.at("ESPALIER_TLS_JOB")));
+  return OrDie(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
 }
 
-// Returns the seconds of one all-reduce, the median over `rounds`; two more rounds before them warm up.
+// Returns the seconds of one all-reduce, the median over `rounds` after two rounds that warm up.
 double MedianSeconds(const std::function<void(uint32_t rank, std::span<float> values)>& sum, size_t size_bytes,
                      int rounds) {
   std::vector<double> seconds;
@@ -144,7 +147,7 @@ double MedianSeconds(const std::function<void(uint32_t rank, std::span<float> va
 
 double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
   const auto sum = [&](uint32_t rank, std::span<float> values) {
-    const Status status = group[rank]->AllReduceSum(values, Soon());
+    const Status status = group[rank]->AllReduceSum(values, InTwoMinutes());
     ESPALIER_CHECK(status.ok()) << status.ToString();
   };
   return MedianSeconds(sum, size_bytes, rounds);
@@ -153,15 +156,15 @@ double MedianSeconds(Group& group, size_t size_bytes, int rounds) {
 int Main(int argc, char** argv) {
   CLI::App app{"All-reduce of 2 ranks: bare sockets, ring, ring with TLS"};
   double effort = 1;
-  app.add_option("--effort", effort, "how many rounds, relative to the usual number")->capture_default_str();
+  app.add_option("--effort", effort, "factor for the number of rounds")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   // The same settings as in trainers (ops/math_setup.cc).
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 
   std::string folder = std::filesystem::temp_directory_path() / "collective-bench-XXXXXX";
-  ESPALIER_CHECK(mkdtemp(folder.data()) != nullptr) << "making a temporary folder";
-  const std::unique_ptr<run::TlsFiles> files = FindValue(run::TlsFiles::Make(folder));
+  ESPALIER_CHECK(mkdtemp(folder.data()) != nullptr) << "making a temporary folder failed";
+  const std::unique_ptr<run::TlsFiles> files = OrDie(run::TlsFiles::Make(folder));
   SocketPair sockets;
   const auto over_sockets = [&](uint32_t rank, std::span<float> values) { sockets.AllReduceSum(rank, values); };
   Group ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files, folder));

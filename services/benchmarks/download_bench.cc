@@ -26,12 +26,15 @@ std::vector<const format::FileEntry*> ListFiles(const format::Manifest& manifest
 }
 
 // Returns {"downloadSeconds", "loadSeconds", "bytes", "files": [{"key", "bytes"}]} with keys relative to the URI.
-// loadSeconds is the time to map and check the downloaded files.
+// loadSeconds is the time to map the downloaded files and check them, except for their checksums.
 Result<nlohmann::ordered_json> Measure(const Options& options) {
   ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::ParseStoreSettings(ReadEnvironment()));
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(options.uri, settings));
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
-  if (options.partition >= manifest.partitions.size()) return OutOfRange("there is no such partition");
+  if (options.partition >= manifest.partitions.size()) {
+    return OutOfRange("partition " + std::to_string(options.partition) + " does not exist: expected a number below " +
+                      std::to_string(manifest.partitions.size()));
+  }
   format::LoadOptions load;
   load.edge_columns = true;
   load.threads = options.threads;
@@ -64,7 +67,7 @@ int Main(int argc, char** argv) {
   app.add_option("uri", options.uri, "URI of the folder with manifest.json")->required();
   app.add_option("--data-dir", options.data_dir, "Folder for the copies")->required();
   app.add_option("--partition", options.partition, "Number of the partition")->capture_default_str();
-  app.add_option("--parallel", options.parallel_requests, "Requests at once")->capture_default_str();
+  app.add_option("--parallel", options.parallel_requests, "Concurrent requests")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that verify mapped files")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const Result<nlohmann::ordered_json> measured = Measure(options);

@@ -43,7 +43,8 @@ void CopyRows(const std::byte* rows, size_t row_bytes, const std::vector<GlobalN
   }
 }
 
-// Returns the bytes per second of `work(thread)` on all threads at the same time, the best of several runs.
+// Runs work(thread) on all threads at the same time and returns the bytes per second of all threads together, the best
+// of several runs. The time of a run is the mean over the threads.
 template <class Work>
 double BytesPerSecond(const Options& options, size_t bytes_per_thread, int threads, const Work& work) {
   double best = 0;
@@ -69,10 +70,10 @@ int Main(int argc, char** argv) {
   CLI::App app("Feature gather in one process, as a ratio to a prefetching copy measured in the same run");
   app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes")->capture_default_str();
   app.add_option("--partitions", options.graph.num_partitions)->capture_default_str();
-  app.add_option("--rows", options.rows, "random rows of one gather")->capture_default_str();
+  app.add_option("--rows", options.rows, "random rows that a gather reads")->capture_default_str();
   app.add_option("--width", options.graph.feature_width, "F32 values of a row")->capture_default_str();
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
-  app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
+  app.add_option("--clock", options.clock, "wall; or cpu, for a machine that also runs other processes")
       ->transform(CLI::CheckedTransformer(clocks));
   CLI11_PARSE(app, argc, argv);
 
@@ -80,26 +81,26 @@ int Main(int argc, char** argv) {
   const Tensor& features = bench.shards[0]->data().nodes[0].columns.at(graph::kFeatureColumn);
   const size_t row_bytes = features.row_bytes();
   const size_t bytes = options.rows * row_bytes;
-  const uint64_t copied_from = static_cast<uint64_t>(features.num_rows());
+  const uint64_t num_local_rows = static_cast<uint64_t>(features.num_rows());
   for (const int threads : {1, 2}) {
     std::vector<std::vector<GlobalNodeId>> local, global;
     std::vector<std::vector<std::byte>> out(static_cast<size_t>(threads), std::vector<std::byte>(bytes));
     for (int t = 0; t < threads; ++t) {
-      local.push_back(RandomNodes(options.rows, copied_from, static_cast<uint64_t>(t)));
+      local.push_back(RandomNodes(options.rows, num_local_rows, static_cast<uint64_t>(t)));
       global.push_back(
           RandomNodes(options.rows, bench.graph->book().num_nodes(NodeTypeId(0)), static_cast<uint64_t>(t)));
     }
     const double floor = BytesPerSecond(options, bytes, threads, [&](int t) {
       CopyRows(features.bytes(), row_bytes, local[static_cast<size_t>(t)], out[static_cast<size_t>(t)].data());
     });
-    const double ours = BytesPerSecond(options, bytes, threads, [&](int t) {
+    const double gather = BytesPerSecond(options, bytes, threads, [&](int t) {
       const Result<Tensor> rows = bench.graph->GatherRows(
           NodeTypeId(0), graph::kFeatureColumn, global[static_cast<size_t>(t)], Deadline::After(std::chrono::hours(1)));
       ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
     });
-    const double percent = 100 * ours / floor;
+    const double percent = 100 * gather / floor;
     std::printf("%s %5.1f %% of a prefetching copy (%.1f GB/s; the copy: %.1f) %s\n",
-                threads == 1 ? "1 thread: " : "2 threads:", percent, ours / 1e9, floor / 1e9,
+                threads == 1 ? "1 thread: " : "2 threads:", percent, gather / 1e9, floor / 1e9,
                 AtLeast(65, percent, " %").c_str());
   }
   return 0;

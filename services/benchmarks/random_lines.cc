@@ -9,11 +9,11 @@ namespace espalier::benchmarks {
 namespace {
 
 constexpr uint64_t kReads = 20'000'000;
-constexpr uint64_t kDistance = 32;
+constexpr uint64_t kPrefetchAhead = 32;  // reads
 constexpr int kRuns = 3;
 
-// Returns the i-th of a sequence of scattered positions (Fibonacci hashing), which is cheap to compute. No read depends
-// on the result of another.
+// Returns the i-th of a sequence of scattered positions in [0, size) (Fibonacci hashing), which is cheap to compute and
+// does not depend on the values read.
 size_t PositionAt(uint64_t i, uint64_t salt, size_t size) {
   const uint64_t mixed = (i + salt) * 0x9E3779B97F4A7C15u;
   return static_cast<size_t>(((mixed >> 32) * size) >> 32);
@@ -22,7 +22,7 @@ size_t PositionAt(uint64_t i, uint64_t salt, size_t size) {
 uint32_t ReadScattered(std::span<const uint32_t> array, uint64_t salt) {
   uint32_t sum = 0;
   for (uint64_t i = 0; i < kReads; ++i) {
-    __builtin_prefetch(array.data() + PositionAt(i + kDistance, salt, array.size()));
+    __builtin_prefetch(array.data() + PositionAt(i + kPrefetchAhead, salt, array.size()));
     sum += array[PositionAt(i, salt, array.size())];
   }
   return sum;

@@ -1,4 +1,4 @@
-// The rate of random memory reads, which limits all operations that read memory at random.
+// The rate of random memory reads, the ceiling for operations that read memory at random.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Measures how many rows of another machine a trainer fetches with a cache that knows the next steps, on a graph with
-// the shape of ogbn-products in two random partitions, of which the second counts as remote. Both are in this process:
-// rows are counted, not sent, and the times are those of the gather with the cache's own work. The floor is the same
-// cache if it knows as many steps as its index has room for.
+// the shape of ogbn-products in two random partitions, of which the second counts as remote. Both partitions are in
+// this process, so rows are counted, not sent, and the times are those of gathering and of the cache's own work. The
+// floor is the same cache when it knows as many steps as its index has room for.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -28,7 +28,7 @@ struct Options {
   ClockKind clock = ClockKind::kWall;
 };
 
-// The graph's rows, of which those of partition 1 count as remote.
+// Reads the graph's rows. Those of partition 1 count as remote.
 class OneRemotePartition final : public sampler::RowSource {
  public:
   explicit OneRemotePartition(sampler::PartitionedGraph& graph) : graph_(graph) {}
@@ -37,9 +37,10 @@ class OneRemotePartition final : public sampler::RowSource {
                             Deadline deadline) override {
     return graph_.GatherRows(type, column, nodes, deadline);
   }
-  Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                      std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline) override {
-    return graph_.GatherRowsTo(type, column, nodes, places, std::move(out), deadline);
+  Status GatherRowsToPlaces(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
+                            Deadline deadline) override {
+    return graph_.GatherRowsToPlaces(type, column, nodes, places, std::move(out), deadline);
   }
   bool is_remote(PartitionId partition) const override { return partition == PartitionId(1); }
 
@@ -55,7 +56,7 @@ struct Outcome {
 
 Deadline InAnHour() { return Deadline::After(std::chrono::hours(1)); }
 
-// Reads the features of trainer 0's mini-batches, of which `steps` are known beyond the current one.
+// Reads the features of trainer 0's mini-batches. The cache knows those of the next `steps` steps.
 Outcome Run(const BenchGraph& bench, const Options& options, uint64_t memory_bytes, uint32_t steps) {
   sampler::PartitionedGraph& graph = *bench.graph;
   sampler::SamplingSpec spec;
@@ -108,30 +109,31 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Rows that a trainer fetches with a cache that knows the next steps");
   app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes")->capture_default_str();
-  app.add_option("--fanouts", options.fanouts, "by layer, the last layer's last")
+  app.add_option("--fanouts", options.fanouts, "by layer; the last is for the seeds")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--batch-size", options.batch_size, "seeds of two trainers together")->capture_default_str();
+  app.add_option("--batch-size", options.batch_size, "seeds of a step, over two trainers")->capture_default_str();
   app.add_option("--batches", options.batches, "steps, at most an epoch; rows are counted in the second half")
       ->check(CLI::Range(2, 60000))
       ->capture_default_str();
   app.add_option("--steps", options.steps, "number of steps that are sampled ahead of the current one")
       ->capture_default_str();
-  app.add_option("--share", options.share, "memory as a share of the bytes of all rows")->capture_default_str();
+  app.add_option("--share", options.share, "memory of the cache as a share of the bytes of all rows")
+      ->capture_default_str();
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
-  app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
+  app.add_option("--clock", options.clock, "wall; or cpu, for a machine that also runs other processes")
       ->transform(CLI::CheckedTransformer(clocks));
   CLI11_PARSE(app, argc, argv);
 
   const BenchGraph bench = MakeBenchGraph(options.graph);
   const Result<uint64_t> seeds = bench.graph->Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
-  options.batches = std::min(options.batches, static_cast<uint32_t>(*seeds / options.batch_size));  // of one epoch
+  options.batches = std::min(options.batches, static_cast<uint32_t>(*seeds / options.batch_size));  // at most one epoch
   ESPALIER_CHECK(options.batches >= 2) << "the graph has " << *seeds << " seeds: choose a smaller --batch-size";
   const double row_bytes = static_cast<double>(options.graph.feature_width) * sizeof(float);
   const double all_bytes = static_cast<double>(bench.graph->book().num_nodes(NodeTypeId(0))) * row_bytes;
   const auto memory_bytes = static_cast<uint64_t>(options.share * all_bytes);
-  const Outcome without = Run(bench, options, 1, 0);
+  const Outcome without = Run(bench, options, /*memory_bytes=*/1, /*steps=*/0);
   const Outcome with = Run(bench, options, memory_bytes, options.steps);
   const Outcome floor = Run(bench, options, memory_bytes, options.batches);
   const double ratio = without.fetched_rows / with.fetched_rows;

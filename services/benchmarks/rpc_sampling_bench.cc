@@ -1,7 +1,7 @@
-// Measures sampling by client processes through graph server processes, which share the processors of this machine.
-// Prints two ratios from the same run: to the throughput of gRPC alone (large messages of zeros, 4 bytes per edge), and
-// to the same sampling without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork; they
-// synchronize with the parent by lines over pipes.
+// Measures sampling by client processes through graph server processes, all on this machine. Prints two ratios from the
+// same run: to the throughput of gRPC alone (large messages of zeros, 4 bytes per edge), and to the same sampling
+// without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork. They synchronize with the
+// parent by lines over pipes.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,12 +98,14 @@ void Serve(const Options& options, const BenchGraph& bench, uint32_t partition, 
   for (;;) pause();  // until the parent kills this process
 }
 
+// Shared by the threads of a client.
 struct Work {
   std::atomic<uint32_t> next_step{0};
   std::atomic<uint64_t> edges{0};
 };
 
-void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint32_t first, uint32_t last, Work& work) {
+// Samples the steps [first, end), numbered over all epochs, together with the other threads that share `work`.
+void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint32_t first, uint32_t end, Work& work) {
   sampler::SamplingSpec spec{.seed = 7};
   for (const int32_t fanout : options.fanouts) spec.layers.push_back({{fanout}});
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(graph, spec);
@@ -112,7 +114,7 @@ void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint3
   const Result<uint64_t> num_seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(num_seeds.ok()) << num_seeds.status().ToString();
   const auto full_steps = static_cast<uint32_t>(std::max<uint64_t>(1, *num_seeds / options.batch_size));  // per epoch
-  for (uint32_t number; (number = first + work.next_step++) < last;) {
+  for (uint32_t number; (number = first + work.next_step++) < end;) {
     const uint32_t epoch = number / full_steps, step = number % full_steps;
     const auto seeds = graph.SeedsOfStep(
         {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
@@ -124,6 +126,7 @@ void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint3
   }
 }
 
+// Samples `count` steps from step number `first` on and returns the number of sampled edges.
 uint64_t SampleBatches(const Options& options, sampler::PartitionedGraph& graph, uint32_t first, uint32_t count) {
   Work work;
   {
@@ -181,9 +184,10 @@ void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, co
   results.Write(std::to_string(static_cast<double>(bytes) / watch.Seconds()));
 }
 
-// Runs all clients at the same time and returns the sum of their rates.
-double RunClients(uint32_t count,
-                  const std::function<void(uint32_t client, const Pipe&, const Pipe&, const Pipe&)>& client) {
+// Runs `count` client processes at the same time and returns the sum of their rates.
+double RunClients(
+    uint32_t count,
+    const std::function<void(uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results)>& client) {
   const Pipe ready, start, results;
   std::vector<pid_t> children;
   for (uint32_t c = 0; c < count; ++c) children.push_back(Fork([&] { client(c, ready, start, results); }));
@@ -198,14 +202,18 @@ double RunClients(uint32_t count,
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Sampling through server processes, with the floor measured in the same run");
-  app.add_option("--scale", options.graph.scale, "1 is 2.4 M nodes, 123 M edges")->capture_default_str();
+  app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes, 123 M edges")
+      ->capture_default_str();
   app.add_option("--servers", options.graph.num_partitions, "partitions, each with a server")->capture_default_str();
   app.add_option("--clients", options.clients)->capture_default_str();
-  app.add_option("--client-threads", options.client_threads, "concurrent batches")->capture_default_str();
+  app.add_option("--client-threads", options.client_threads, "batches that a client samples at the same time")
+      ->capture_default_str();
   app.add_option("--server-threads", options.server_threads)->capture_default_str();
-  app.add_option("--fanouts", options.fanouts, "by layer, the seeds' last")->delimiter(',')->capture_default_str();
+  app.add_option("--fanouts", options.fanouts, "by layer; the last is for the seeds")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--batch-size", options.batch_size)->capture_default_str();
-  app.add_option("--batches", options.batches, "measured, of each client")->capture_default_str();
+  app.add_option("--batches", options.batches, "batches that each client measures")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   const BenchGraph bench = MakeBenchGraph(options.graph);

@@ -1,7 +1,7 @@
 // Measures steps of sparse Adagrad on a graph server process, with gradients from one client over loopback. There are
 // two floors from the same run: a prefetching pass over as many rows in this process, and the same bytes sent to a
-// process that drops them, in messages of the same size and with as many in flight. The second is the limit for all
-// data sent over gRPC.
+// process that drops them, in messages of the same size and with as many messages in flight. The second floor is the
+// limit for all data sent over gRPC.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ class FloorService final
   }
 };
 
-Deadline InTime() { return Deadline::After(std::chrono::minutes(10)); }
+Deadline InTenMinutes() { return Deadline::After(std::chrono::minutes(10)); }
 
 // Runs a graph server and a FloorService in a child process, which writes their addresses to `address_pipe`, one per
 // line. Returns the id of the child. This process must not have used gRPC, which does not survive a fork.
@@ -96,16 +96,16 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
   const auto peer = std::make_shared<rpc::Peer>("floor", address, rpc::ChannelSettings());
   const auto run = [&](uint64_t steps) {
     client::PiecewiseRequest query{.method = kFloorMethod, .num_pieces = calls_per_step * steps};
-    query.request_of = [&](size_t call) {
+    query.encode_request = [&](size_t call) {
       const size_t first = call % calls_per_step * rows_per_call, count = std::min(rows_per_call, rows.size() - first);
       const grpc::Slice slices[] = {
           {rows.data() + first, count * sizeof(LocalRowId), grpc::Slice::STATIC_SLICE},
           {gradients.data() + first * flags.width, count * flags.width * sizeof(float), grpc::Slice::STATIC_SLICE}};
       return grpc::ByteBuffer(slices, 2);
     };
-    query.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+    query.handle_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
     const auto sent = std::make_shared<std::promise<Status>>();
-    client::RequestInPieces(peer, std::move(query), options.calls_in_flight * kStepsInFlight, InTime(),
+    client::RequestInPieces(peer, std::move(query), options.calls_in_flight * kStepsInFlight, InTenMinutes(),
                             [sent](Status status) { sent->set_value(std::move(status)); });
     const Status status = sent->get_future().get();
     ESPALIER_CHECK(status.ok()) << status.ToString();
@@ -116,7 +116,7 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
   return static_cast<double>(rows.size() * flags.steps) / watch.Seconds();
 }
 
-// Returns the rows per second of a pass over `rows` in a table of `num_rows` rows, the best of five.
+// Returns the rows per second of a prefetching pass over `rows` in a table of `num_rows` rows, the best of five.
 double FloorRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<LocalRowId>& rows,
                  const std::vector<float>& gradients) {
   std::vector<float> weights(num_rows * flags.width, 0.1f), state(num_rows * flags.width, 0.1f);
@@ -136,12 +136,12 @@ double FloorRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<
 }
 
 // Returns the rows per second of steps on the server. Up to kStepsInFlight steps are unacknowledged, so a step is sent
-// while the owner applies the one before. The time ends when a row has been read after the last step.
+// while the server applies the previous one. The time ends when a read after the last step has returned.
 double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, const std::vector<GlobalRowId>& rows,
                   const Tensor& gradients) {
   const sampler::EmbeddingSpec spec{.id = {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)), .name = "bench"},
                                     .width = flags.width};
-  const Status created = store.CreateEmbedding(spec, InTime());
+  const Status created = store.CreateEmbedding(spec, InTenMinutes());
   ESPALIER_CHECK(created.ok()) << created.ToString();
   const auto run = [&](uint64_t first, uint64_t end) {
     std::queue<std::future<Status>> pushed;
@@ -154,11 +154,11 @@ double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, cons
       if (pushed.size() == kStepsInFlight) await_first();
       const auto acknowledged = std::make_shared<std::promise<Status>>();
       pushed.push(acknowledged->get_future());
-      store.PushGradients(spec, {step, Rank(0), 0.01}, rows, gradients, InTime(),
+      store.PushGradients(spec, {step, Rank(0), 0.01}, rows, gradients, InTenMinutes(),
                           [acknowledged](Status status) { acknowledged->set_value(std::move(status)); });
     }
     while (!pushed.empty()) await_first();
-    const auto last = store.ReadEmbedding(spec, end, std::span(rows).first(1), InTime());
+    const auto last = store.ReadEmbedding(spec, end, std::span(rows).first(1), InTenMinutes());
     ESPALIER_CHECK(last.ok()) << last.status().ToString();
   };
   run(0, kWarmUpSteps);
@@ -170,10 +170,10 @@ double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, cons
 int Main(int argc, char** argv) {
   SparseFlags flags;
   CLI::App app("Sparse Adagrad on a graph server, as ratios to a prefetching pass and to raw gRPC in the same run");
-  app.add_option("--scale", flags.graph.scale, "1 is 2.4 M rows")->capture_default_str();
+  app.add_option("--scale", flags.graph.scale, "size of the graph; 1 is 2.4 M rows")->capture_default_str();
   app.add_option("--width", flags.width, "F32 values of a row")->capture_default_str();
   app.add_option("--batch", flags.batch, "gradients of a step, at random rows")->capture_default_str();
-  app.add_option("--steps", flags.steps, "measured")->capture_default_str();
+  app.add_option("--steps", flags.steps, "measured steps")->capture_default_str();
   app.add_option("--server-threads", flags.server_threads)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 

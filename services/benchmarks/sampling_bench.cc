@@ -1,5 +1,5 @@
-// Measures sampling in this process on a graph with the shape of ogbn-products, as a ratio to the ceiling that the rate
-// of independent random cache lines sets. An edge costs 2.1 lines: its index, the slot of its node in the node
+// Measures sampling in this process on a graph with the shape of ogbn-products, as a ratio to the ceiling: the rate of
+// independent reads of random cache lines. An edge costs 2.1 lines: its index, the slot of its node in the node
 // numbering, and a share of the bounds of its row.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Rate {
   double edges_per_second = 0;
   double edges_per_batch = 0;
   double nodes_per_batch = 0;
-  double share_in_hops = 0;  // share of the time in the graph's SampleInEdges; the rest numbers nodes
+  double share_in_hops = 0;  // share of the time in the graph's SampleInEdges; the rest is the numbering of nodes
 };
 
 // Forwards requests to the graph and measures their time.
@@ -61,16 +61,17 @@ class TimedSource final : public sampler::NeighborSource {
   const ClockKind clock_;
 };
 
-sampler::SamplingSpec MakeSpec(const Options& options, sampler::SamplingSpec like) {
-  like.seed = 7;
-  for (const int32_t fanout : options.fanouts) like.layers.push_back({{fanout}});
-  return like;
+// Returns `spec` with a seed and the fan-outs.
+sampler::SamplingSpec MakeSpec(const Options& options, sampler::SamplingSpec spec) {
+  spec.seed = 7;
+  for (const int32_t fanout : options.fanouts) spec.layers.push_back({{fanout}});
+  return spec;
 }
 
 // Returns a time for each seed of temporal sampling, in the later half of all times; empty without a time column.
-std::vector<int64_t> MakeTimes(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
+std::vector<int64_t> MakeTimes(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& spec) {
   std::vector<int64_t> times;
-  if (like.draw.time_column.empty()) return times;
+  if (spec.draw.time_column.empty()) return times;
   for (const GlobalNodeId seed : seeds) {
     times.push_back(kNumTimes / 2 + static_cast<int64_t>(HashCombine(1, seed.value) % (kNumTimes / 2)));
   }
@@ -89,11 +90,13 @@ uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size)
   return std::max<uint32_t>(1, static_cast<uint32_t>(*seeds / batch_size));
 }
 
-void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& like,
+// Samples steps until `next` reaches num_steps; all threads share `next`. Step number n of a run is step first_step + n
+// of the training, counted over all epochs.
+void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& spec,
                  uint32_t first_step, uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
   const Stopwatch watch(options.clock);
   TimedSource source(graph, options.clock);
-  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, MakeSpec(options, like));
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, MakeSpec(options, spec));
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::hours(1));
   const uint32_t full_steps = FullStepsOfEpoch(graph, options.batch_size);
@@ -104,7 +107,7 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const
         {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
         deadline);
     ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
-    const std::vector<int64_t> times = MakeTimes(seeds->seeds, like);
+    const std::vector<int64_t> times = MakeTimes(seeds->seeds, spec);
     const Result<sampler::MiniBatch> batch =
         sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds, .seed_times = times}, deadline);
     ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
@@ -115,17 +118,18 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const
   totals.hop_seconds += source.seconds;
 }
 
-Rate Measure(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& like, int threads) {
+Rate Measure(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& spec, int threads) {
   constexpr uint32_t kWarmUp = 8;
   Rate rate;
-  for (const bool counts : {false, true}) {
-    const uint32_t num_steps = counts ? options.batches : kWarmUp;
+  for (const bool is_measured : {false, true}) {
+    const uint32_t num_steps = is_measured ? options.batches : kWarmUp;
     Totals totals;
     std::atomic<uint32_t> next{0};
     {
       std::vector<std::jthread> workers;
       for (int t = 0; t < threads; ++t) {
-        workers.emplace_back([&] { SampleSteps(graph, options, like, counts ? kWarmUp : 0, num_steps, next, totals); });
+        workers.emplace_back(
+            [&] { SampleSteps(graph, options, spec, is_measured ? kWarmUp : 0, num_steps, next, totals); });
       }
     }
     const double seconds = totals.seconds / threads;
@@ -151,19 +155,21 @@ void Print(const char* name, const Rate& rate, double lines_per_second) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Sampling in one process, as a ratio to the floor measured in the same run");
+  CLI::App app("Sampling in one process, as a ratio to the ceiling measured in the same run");
   app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes, 123 M edges")
       ->capture_default_str();
   app.add_option("--partitions", options.graph.num_partitions, "partitions in this process")->capture_default_str();
-  app.add_option("--fanouts", options.fanouts, "by layer, the seeds' last")->delimiter(',')->capture_default_str();
+  app.add_option("--fanouts", options.fanouts, "by layer; the last is for the seeds")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--batch-size", options.batch_size)->capture_default_str();
   app.add_option("--batches", options.batches, "batches measured")->capture_default_str();
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
-  app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
+  app.add_option("--clock", options.clock, "wall; or cpu, for a machine that also runs other processes")
       ->transform(CLI::CheckedTransformer(clocks));
-  app.add_flag("--weighted", options.weighted, "weighted draws as well");
-  app.add_flag("--labor", options.labor, "LABOR as well");
-  app.add_flag("--temporal", options.temporal, "temporal draws as well, uniform and the last");
+  app.add_flag("--weighted", options.weighted, "also measure weighted draws");
+  app.add_flag("--labor", options.labor, "also measure LABOR");
+  app.add_flag("--temporal", options.temporal, "also measure temporal draws: uniform, and of the last edges");
   CLI11_PARSE(app, argc, argv);
   options.graph.edge_weights = options.weighted;
   options.graph.source_ids = options.labor;
@@ -182,17 +188,17 @@ int Main(int argc, char** argv) {
   Print("uniform, 2 threads", two, two_lines);
   const double speedup = two.edges_per_second / one.edges_per_second;
   std::printf("2 threads / 1 thread: %.2f %s\n", speedup, AtLeast(1.85, speedup, "").c_str());
-  const auto compare = [&](const char* name, const sampler::SamplingSpec& like) {
-    const Rate rate = Measure(*bench.graph, options, like, 1);
+  const auto compare = [&](const char* name, const sampler::SamplingSpec& spec) {
+    const Rate rate = Measure(*bench.graph, options, spec, 1);
     Print(name, rate, one_line);
-    const double slower = one.edges_per_second / rate.edges_per_second;
-    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", slower,
-                slower * rate.edges_per_batch / one.edges_per_batch);
-    return slower;
+    const double slowdown = one.edges_per_second / rate.edges_per_second;
+    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", slowdown,
+                slowdown * rate.edges_per_batch / one.edges_per_batch);
+    return slowdown;
   };
   if (options.weighted) {
-    const double slower = compare("weighted, 1 thread", {.draw = {.weight_column = graph::kEdgeWeightColumn}});
-    std::printf("weighted draws are slower by %.2f %s\n", slower, AtMost(2.5, slower, "").c_str());
+    const double slowdown = compare("weighted, 1 thread", {.draw = {.weight_column = graph::kEdgeWeightColumn}});
+    std::printf("weighted draws are slower by a factor of %.2f %s\n", slowdown, AtMost(2.5, slowdown, "").c_str());
   }
   if (options.labor) compare("LABOR, 1 thread", {.draw = {.method = sampler::DrawMethod::kLabor}});
   if (options.temporal) compare("temporal, 1 thread", {.draw = {.time_column = kTimeColumn}});

@@ -51,7 +51,7 @@ int Main(int argc, char** argv) {
   app.add_option("--optimizer", flags.type, "sgd, adagrad, row-wise-adagrad or adam")
       ->transform(CLI::CheckedTransformer(types));
   const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
-  app.add_option("--clock", flags.clock, "wall, or cpu on a machine that others use too")
+  app.add_option("--clock", flags.clock, "wall; or cpu, for a machine that also runs other processes")
       ->transform(CLI::CheckedTransformer(clocks));
   CLI11_PARSE(app, argc, argv);
 
@@ -76,14 +76,14 @@ int Main(int argc, char** argv) {
   const double floor = BestSeconds(flags, [&] { TouchRows(table, gradients); });
   shard::SparseStep step;
   uint64_t number = 0;
-  const double ours = BestSeconds(flags, [&] {
+  const double measured = BestSeconds(flags, [&] {
     step.Apply(shard::RowUpdate({.type = flags.type}, flags.width, 0.01, ++number), sampler::DuplicateGradients::kSum,
                table, gradients);
   });
   const auto million_rows_per_second = [&](double seconds) { return static_cast<double>(flags.batch) / seconds / 1e6; };
-  const double percent = 100 * floor / ours;
+  const double percent = 100 * floor / measured;
   std::printf("%.1f %% of a prefetching pass over the same rows (%.2f M rows/s; the pass: %.2f) %s\n", percent,
-              million_rows_per_second(ours), million_rows_per_second(floor), AtLeast(80, percent, " %").c_str());
+              million_rows_per_second(measured), million_rows_per_second(floor), AtLeast(80, percent, " %").c_str());
   return 0;
 }
 

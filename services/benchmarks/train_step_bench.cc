@@ -47,22 +47,22 @@ sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint3
 
 // Returns the floating-point operations of a step's matrix products (2 per multiply-add). Each layer multiplies in the
 // forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
-// GraphSAGE multiplies the written rows by two matrices (self and neighbors). GAT multiplies the rows that a layer
-// reads by one matrix. GATv2 also multiplies the written rows by a second matrix.
+// GraphSAGE multiplies the output rows by two matrices (self and neighbors). GAT multiplies the input rows of a layer
+// by one matrix. GATv2 also multiplies the output rows by a second matrix.
 double FlopsOfStep(job::ModelType type) {
   const int64_t widths[] = {kFeatures, kHidden, kHidden, kClasses};
   double flops = 0;
   for (int layer = 0; layer < 3; ++layer) {
-    const double written = kRows[2 - layer], read = kRows[3 - layer];
-    const double rows = type == job::ModelType::kGraphSage ? 2 * written
-                        : type == job::ModelType::kGat     ? read
-                                                           : read + written;
+    const double outputs = kRows[2 - layer], inputs = kRows[3 - layer];
+    const double rows = type == job::ModelType::kGraphSage ? 2 * outputs
+                        : type == job::ModelType::kGat     ? inputs
+                                                           : inputs + outputs;
     flops += 2.0 * rows * static_cast<double>(widths[layer] * widths[layer + 1]) * (layer == 0 ? 2 : 3);
   }
   return flops;
 }
 
-// Returns the CPU time of all threads, the more reliable measure on a busy machine.
+// Returns the CPU time of all threads, which other processes on the machine hardly change.
 double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Cost {
@@ -158,12 +158,12 @@ class Step {
 };
 
 int Main(int argc, char** argv) {
-  CLI::App app("Time of a training step against its matrix products'");
+  CLI::App app("Time of a training step as a ratio to the time of its matrix products");
   int threads = 1, repetitions = 7;
   double dropout = 0.5;
   app.add_option("--threads", threads, "math threads")->capture_default_str();
   app.add_option("--repetitions", repetitions, "timed steps")->capture_default_str();
-  app.add_option("--dropout", dropout, "dropout probability, of attention too")->capture_default_str();
+  app.add_option("--dropout", dropout, "dropout probability, also of attention weights")->capture_default_str();
   job::ModelType type = job::ModelType::kGraphSage;
   const std::map<std::string, job::ModelType> types = {
       {"GraphSAGE", job::ModelType::kGraphSage}, {"GAT", job::ModelType::kGat}, {"GATv2", job::ModelType::kGatv2}};

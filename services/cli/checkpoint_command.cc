@@ -1,8 +1,8 @@
 // espalier checkpoint: lists, inspects and verifies the checkpoints of a run.
 //
 // All three subcommands resolve the URI to one checkpoint or to a folder of checkpoints (Open), then read the listings
-// (ReadListings). `ls` and `inspect` read manifests only. `verify` also reads every file of each complete checkpoint;
-// it ends early only if the store cannot be read; a checkpoint with corrupt content only changes the exit code.
+// (ReadListings). `ls` and `inspect` read manifests only. `verify` also reads every file of each complete checkpoint.
+// It ends early if the store cannot be read. After a corrupt checkpoint it continues, and the exit code is kBadInput.
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -26,8 +26,9 @@ constexpr const char* kCheckpointFooter = R"(Examples:
   espalier checkpoint inspect out/checkpoints/000001-000000000040 --json
   espalier checkpoint verify out
 
-The URI is that of a run, of its checkpoints, or of one checkpoint; of several, `inspect` shows the newest complete one.
-`verify` reads every file and checks every checksum: exit code 65 where a checkpoint is corrupt.)";
+The URI is that of a run, of its checkpoints, or of one checkpoint. If there are several checkpoints, `inspect` shows
+the newest complete one. `verify` reads every file and checks every checksum. Its exit code is 65 if a checkpoint is
+corrupt.)";
 
 struct CheckpointFlags {
   std::string uri;
@@ -65,7 +66,7 @@ std::string TimeText(uint64_t unix_seconds) {
 
 // Returns the listing of one checkpoint, or of all checkpoints in the folder, oldest first.
 Result<std::vector<CheckpointListing>> ReadListings(const Place& place) {
-  if (!place.found.is_one) return format::ListCheckpoints(*place.at.store, place.found.prefix);
+  if (!place.found.is_checkpoint) return format::ListCheckpoints(*place.at.store, place.found.prefix);
   CheckpointListing one;
   one.folder = place.found.prefix;
   one.state = CheckpointState::kComplete;
@@ -215,7 +216,7 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Run run
       ->required();
   if (run == Verify) {
     AddOutputFlags(command, &flags->out);
-  } else {  // the others print only their result, so --quiet would have no effect
+  } else {  // the other subcommands print only their result, so --quiet would have no effect
     AddJsonFlag(command, &flags->out.json);
   }
   command->callback([=] { *chosen = [run, flags] { return OpenAndRun(run, *flags); }; });
@@ -227,7 +228,8 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("checkpoint", "List, inspect and verify a run's checkpoints");
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
-  AddSubcommand(command, "inspect", "Position of a checkpoint, the run that wrote it, settings of results", Inspect,
+  AddSubcommand(command, "inspect",
+                "Position of a checkpoint, the run that wrote it, and the settings that determine results", Inspect,
                 chosen);
   AddSubcommand(command, "verify", "Read all files and check all checksums", Verify, chosen);
   command->footer(kCheckpointFooter);  // set last: subcommands that are added later would inherit it

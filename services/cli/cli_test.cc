@@ -81,8 +81,9 @@ TEST_F(CliTest, PartitionsFeaturesAsIntegersWithScales) {
   MakeGraph();
   const Ended refused = Espalier("import graph --format NPY --feature-dtype i8 -q -o both");
   EXPECT_EQ(refused.code, 65);
-  EXPECT_THAT(refused.error, HasSubstr("--feature-dtype: I8 has scales, which a folder of arrays lacks: expected "
-                                       "Source, F32, F16 or BF16; give I8 when the graph is partitioned"));
+  EXPECT_THAT(refused.error,
+              HasSubstr("--feature-dtype: I8 needs scales, which a folder of .npy arrays cannot hold: expected "
+                        "Source, F32, F16 or BF16; give I8 when the graph is partitioned"));
   EXPECT_FALSE(fs::exists(root_ / "both"));
 
   ASSERT_EQ(Espalier("partition graph --format NPY -n 2 --algorithm Random --feature-dtype I8 -q -o parts").code, 0);

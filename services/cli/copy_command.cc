@@ -13,9 +13,9 @@ constexpr const char* kCopyFooter = R"(Examples:
   espalier copy --hosts hosts.txt --workspace /srv/job --partitions out/partitions/KEY
   espalier copy --hosts hosts.txt --workspace /srv/job --folder my-program
 
-Host h of H gets the partitions p with p mod H = h, and those whose further
-servers it runs. Files are verified block by block; existing files are not
-copied again, and an interrupted copy is continued. docs/launch.md)";
+Host h of H gets the partitions p with p mod H = h, and with --replicas also
+those of which it serves a further replica. Files are verified block by block;
+existing files are not copied again, and an interrupted copy is continued. docs/launch.md)";
 
 struct CopyFlags {
   HostFlags hosts;

@@ -25,25 +25,25 @@ struct FetchScriptFlags {
 // the digest of the script that was read, even if another digest was expected.
 Outcome FetchScript(const FetchScriptFlags& flags) {
   const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
-  telemetry::TerminationMessage last_words;
+  telemetry::TerminationMessage termination;
   const auto fetch = [&]() -> Status {
     ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::ParseStoreSettings(ReadEnvironment()));
     ASSIGN_OR_RETURN(const script::ScriptFile file,
                      script::ReadScript(flags.uri, storage::OpenerWith(std::move(settings))).While("script " + shown));
-    last_words.script_sha256 = file.sha256;
+    termination.script_sha256 = file.sha256;
     RETURN_IF_ERROR(script::CheckScriptDigest(file, shown, flags.sha256));
     const Status put = script::PutScript(file, shown, flags.entrypoint, flags.folder);
-    if (!put.ok()) last_words.script_sha256.clear();
+    if (!put.ok()) termination.script_sha256.clear();
     return put;
   };
   const Status status = fetch();
-  last_words.code = ToExitCode(status.code());
-  // The job has run a script with the expected digest before: its file may be restored, so the pod should be retried.
+  termination.code = ToExitCode(status.code());
+  // A script with the expected digest has existed and may be restored, so the pod should be retried.
   const bool may_come_back = status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kNotFound;
-  if (!flags.sha256.empty() && may_come_back) last_words.code = ExitCode::kUnavailable;
-  last_words.message = status.message();
-  telemetry::WriteTermination(last_words);
-  return status.ok() ? Done(last_words.script_sha256 + "\n") : Fail(last_words.code, status.message());
+  if (!flags.sha256.empty() && may_come_back) termination.code = ExitCode::kUnavailable;
+  termination.message = status.message();
+  telemetry::WriteTermination(termination);
+  return status.ok() ? Done(termination.script_sha256 + "\n") : Fail(termination.code, status.message());
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // espalier generate: writes a random graph, generated from a seed, as a folder of .npy arrays.
 //
-// --shape selects the options of the generator, and each flag that is given overrides one of them (Take). --typed uses
-// another generator, for a graph of papers and authors. A signal ends the process at once and removes the incomplete
-// folder (StopWatcher without a grace period).
+// --shape selects the options of the generator, and each flag that is given overrides one of them (Override). --typed
+// uses another generator, for a graph of papers and authors. A signal ends the process at once and removes the
+// incomplete folder (StopWatcher without a grace period).
 #include <optional>
 
 #include "services/cli/command.h"
@@ -78,7 +78,7 @@ void Declare(CLI::App* command, GenerateFlags* flags) {
 }
 
 template <class T>
-void Take(const std::optional<T>& given, T* option) {
+void Override(const std::optional<T>& given, T* option) {
   if (given.has_value()) *option = *given;
 }
 
@@ -87,22 +87,22 @@ DType ToFeatureType(const std::string& name) {
   return name == "bf16" ? DType::kBF16 : DType::kF32;
 }
 
-void TakeShared(const GenerateFlags& flags, graph::FeatureOptions* features, graph::SplitFractions* split) {
-  Take(flags.features, &features->width);
-  Take(flags.signal, &features->signal);
+void OverrideShared(const GenerateFlags& flags, graph::FeatureOptions* features, graph::SplitFractions* split) {
+  Override(flags.features, &features->width);
+  Override(flags.signal, &features->signal);
   features->dtype = ToFeatureType(flags.feature_type);
-  Take(flags.train_fraction, &split->train);
-  Take(flags.validation_fraction, &split->validation);
-  Take(flags.test_fraction, &split->test);
+  Override(flags.train_fraction, &split->train);
+  Override(flags.validation_fraction, &split->validation);
+  Override(flags.test_fraction, &split->test);
 }
 
 Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags, WorkMeter* meter) {
   graph::PowerLawOptions options = flags.shape == "products" ? graph::ProductsShaped() : graph::PowerLawOptions();
-  Take(flags.name, &options.name);
-  Take(flags.nodes, &options.num_nodes);
-  Take(flags.edges, &options.num_edges);
-  Take(flags.classes, &options.num_classes);
-  Take(flags.label_noise, &options.label_noise);
+  Override(flags.name, &options.name);
+  Override(flags.nodes, &options.num_nodes);
+  Override(flags.edges, &options.num_edges);
+  Override(flags.classes, &options.num_classes);
+  Override(flags.label_noise, &options.label_noise);
   if (flags.communities.has_value()) {
     if (*flags.communities == 0 || *flags.communities > options.num_nodes) {
       return InvalidArgument("--communities: expected 1 to the number of nodes (" + std::to_string(options.num_nodes) +
@@ -110,7 +110,7 @@ Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags, WorkMeter* meter
     }
     options.community_size = options.num_nodes / *flags.communities;
   }
-  TakeShared(flags, &options.features, &options.split);
+  OverrideShared(flags, &options.features, &options.split);
   options.edge_weights = flags.edge_weights;
   options.seed = flags.seed;
   return graph::GeneratePowerLawGraph(options, flags.threads, meter);
@@ -121,9 +121,9 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
     return InvalidArgument("--typed excludes --shape, --communities and --edge-weights");
   }
   graph::TypedOptions options;
-  Take(flags.name, &options.name);
-  Take(flags.classes, &options.num_classes);
-  Take(flags.label_noise, &options.label_noise);
+  Override(flags.name, &options.name);
+  Override(flags.classes, &options.num_classes);
+  Override(flags.label_noise, &options.label_noise);
   if (flags.nodes.has_value()) {
     options.num_authors = *flags.nodes / 3;
     options.num_papers = *flags.nodes - options.num_authors;
@@ -134,7 +134,7 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
     options.edges_per_relation =
         static_cast<double>(*flags.edges) / relations / static_cast<double>(options.num_papers);
   }
-  TakeShared(flags, &options.features, &options.split);
+  OverrideShared(flags, &options.features, &options.split);
   options.seed = flags.seed;
   return graph::GenerateTypedGraph(options, flags.threads, meter);
 }

@@ -31,7 +31,7 @@ launch::ConnectOptions ToConnectOptions(const HostFlags& flags) {
   launch::ConnectOptions connect = flags.connect;
   const std::string folder = flags.program_folder.empty() ? FolderOfThisProgram() : flags.program_folder;
   connect.session.program = folder + "/espalier";
-  connect.session.ssh.program = launch::ProgramPath(connect.session.ssh.program, ReadEnvironment());
+  connect.session.ssh.program = launch::FindExecutable(connect.session.ssh.program, ReadEnvironment());
   connect.session.version = ESPALIER_VERSION;
   connect.session.ssh.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   // ssh's ConnectTimeout covers only the TCP connection. The key exchange, the shell and the start of the program take

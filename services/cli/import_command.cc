@@ -33,9 +33,9 @@ Status Write(const graph::SourceGraph& graph, const std::string& folder, const f
 
 Outcome Import(const ImportFlags& flags) {
   if (ToFeatureDType(flags.source) == job::FeatureDType::kI8) {
-    return Fail(InvalidArgument(
-        "--feature-dtype: I8 has scales, which a folder of arrays lacks: expected Source, F32, F16 or BF16; give I8 "
-        "when the graph is partitioned"));
+    return Fail(
+        InvalidArgument("--feature-dtype: I8 needs scales, which a folder of .npy arrays cannot hold: expected Source, "
+                        "F32, F16 or BF16; give I8 when the graph is partitioned"));
   }
   const partitioner::StopWatcher stop(std::chrono::milliseconds(0),
                                       [&] { RemoveUnfinished("import", format::UnfinishedNpyFolder(flags.output)); });

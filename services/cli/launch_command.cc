@@ -1,8 +1,8 @@
 // espalier launch: runs a job on several machines over ssh. This file parses the flags; launch::Launch does the work.
 //
 // The flags are those of `espalier run` (run_flags.h), those for ssh (host_flags.h), and those of the hosts' processes.
-// MakeCommand turns the flags that say where the job runs back into text, for the command that an interrupted launch
-// prints to resume it.
+// An interrupted launch prints the command that resumes it. MakeCommand makes the part of this command that says where
+// the job runs.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"
@@ -19,8 +19,8 @@ constexpr const char* kLaunchFooter = R"(Examples:
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder mine -- mine/my-program --rate 0.1
 
 A program after -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
-go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections between hosts are encrypted
-unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. docs/launch.md
+go to --output, a folder to which the first host has access, or to a bucket (spec.output.uri). Connections between hosts
+are encrypted, except with --plaintext. Ctrl-C saves a checkpoint and ends every process on every host. docs/launch.md
 lists the flags that replace the options of DGL's launch.py and copy_files.py.)";
 
 struct LaunchFlags {
@@ -71,7 +71,7 @@ void Declare(CLI::App* command, LaunchFlags* flags) {
                    "A host that receives nothing from this command for this time ends its processes")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
-  AddPatienceFlags(command, &flags->run);
+  AddLogAndDeadlineFlags(command, &flags->run);
 }
 
 // Parses the values of --env. "NAME=VALUE" sets a variable; "NAME" takes its value from `own`, this process's
@@ -130,7 +130,7 @@ Outcome LaunchJob(LaunchFlags flags) {
   if (!environment.ok()) return Fail(ExitCode::kBadDocument, environment.status().message());
   options.fleet.environment = *std::move(environment);
   options.connect = ToConnectOptions(flags.hosts);
-  options.fleet.lost = std::chrono::seconds(flags.lost_seconds);
+  options.fleet.lost_after = std::chrono::seconds(flags.lost_seconds);
   options.fleet.log_lines = flags.all_lines ? launch::LogLines::kAll : launch::LogLines::kWarnings;
   terminal::Progress progress(ToProgressStyle(flags.run.out), stderr);
   return ToOutcome(launch::Launch(std::move(options), progress), flags.run.out);

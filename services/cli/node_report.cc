@@ -31,7 +31,7 @@ Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
 
-// `scales` has one value for each element of a row, or none.
+// Returns the node's row. `scales`, unless empty, has the factor of each element of a row.
 Json ReadRow(const Tensor& column, std::span<const float> scales, LocalNodeId node) {
   const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
   const int64_t first = static_cast<int64_t>(node.value) * width;
@@ -68,8 +68,8 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lo
   ASSIGN_OR_RETURN(const NodeTypeId type, FindType(book.schema(), lookup.node_type));
   const std::string& type_name = book.schema().NodeTypeName(type);
   if (lookup.original_id >= book.num_nodes(type)) {
-    return OutOfRange("node " + std::to_string(lookup.original_id) + " of type " + type_name + ": there are " +
-                      std::to_string(book.num_nodes(type)));
+    return OutOfRange("--node " + std::to_string(lookup.original_id) + " is out of range [0, " +
+                      std::to_string(book.num_nodes(type)) + "), the original ids of node type '" + type_name + "'");
   }
   const PartitionId directory = DirectoryOwner(lookup.original_id, book.num_nodes(type), book.num_partitions());
   ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, lookup.load, /*columns=*/false));

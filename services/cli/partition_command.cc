@@ -69,7 +69,8 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
                    " (separated by commas)")
       ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
-  command->add_option("--train-split", flags->pipeline.train_split, "Split whose training nodes TrainNodes balances");
+  command->add_option("--train-split", flags->pipeline.train_split,
+                      "Split whose training nodes are balanced if --balance contains TrainNodes");
   command->add_option("--assignment", flags->assignment,
                       "External: folder with <node type>.npy or .txt of partition numbers");
   command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
@@ -130,7 +131,7 @@ Status CheckFlags(const PartitionFlags& flags) {
   }
   if (flags.pipeline.memory_bytes == 0) return {};
   const bool holds_edges_out = ToHeldOutEdges(flags.source).has_value();
-  return partitioner::CheckForMemory(ToGraph(flags), holds_edges_out, /*in_group=*/false).While("--memory");
+  return partitioner::CheckOptionsForMemoryLimit(ToGraph(flags), holds_edges_out, /*in_group=*/false).While("--memory");
 }
 
 Outcome Partition(PartitionFlags flags) {
@@ -150,13 +151,13 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.held_out = ToHeldOutEdges(flags.source);
   flags.pipeline.label_columns = flags.source.labels;
   flags.pipeline.check_names = [&](const partitioner::GraphNames& names) {
-    return CheckLabels(flags.source, partitioner::ColumnNames(names.node_columns),
-                       partitioner::ColumnNames(names.edge_columns));
+    return CheckLabels(flags.source, partitioner::ListColumnNames(names.node_columns),
+                       partitioner::ListColumnNames(names.edge_columns));
   };
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(ToProgressStyle(flags.out), stderr);
   std::optional<terminal::MeteredPhase> shown;
-  flags.pipeline.meter_of = [&](std::string_view phase) {
+  flags.pipeline.get_meter = [&](std::string_view phase) {
     shown.reset();
     return shown.emplace(progress, std::string(phase)).meter();
   };

@@ -19,12 +19,12 @@ docs/exit-codes.md; the document: docs/disttraining.md.)";
 void Declare(CLI::App* command, RunFlags* flags) {
   command->footer(kRunFooter);
   AddJobFlags(command, flags);
-  command->add_flag("--audit", flags->run.roles.audit, "Record what is sampled; samplesDigest in the result");
+  command->add_flag("--audit", flags->run.roles.audit, "Record the samples; the result then has a samplesDigest");
   AddAccessFlag(command, flags);
   AddResumeFlags(command, flags);
   command->add_flag("--tls", flags->run.tls,
                     "Mutual TLS on every connection, with certificates made for this run; as spec.tls.mode: Managed");
-  AddPatienceFlags(command, flags);
+  AddLogAndDeadlineFlags(command, flags);
 }
 
 Outcome RunJob(const RunFlags& flags) {

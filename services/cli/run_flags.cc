@@ -8,7 +8,7 @@
 namespace espalier::cli {
 namespace {
 
-std::chrono::milliseconds Milliseconds(double seconds) {
+std::chrono::milliseconds ToMilliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
@@ -36,7 +36,7 @@ void AddJobFlags(CLI::App* command, RunFlags* flags) {
 void AddAccessFlag(CLI::App* command, RunFlags* flags) {
   command
       ->add_option("--access", flags->run.roles.access,
-                   "mapped: share the servers' files; rpc: never; auto: if possible")
+                   "mapped: map the servers' files; rpc: send requests; auto: map files if possible")
       ->check(CLI::IsMember({"mapped", "rpc", "auto"}))
       ->capture_default_str();
 }
@@ -50,7 +50,7 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags) {
       ->excludes(resume);
 }
 
-void AddPatienceFlags(CLI::App* command, RunFlags* flags) {
+void AddLogAndDeadlineFlags(CLI::App* command, RunFlags* flags) {
   command->add_flag("--keep-logs", flags->run.keep_logs, "Keep the logs of an earlier run in the same folder");
   command->add_option("--ready-seconds", flags->ready_seconds, "Time limit for a process to become ready")
       ->check(CLI::Range(0.1, 86400.0))
@@ -65,8 +65,8 @@ run::RunOptions MakeRunOptions(const RunFlags& flags) {
   run::RunOptions options = flags.run;
   options.roles.program_folder = FolderOfThisProgram();
   options.environment = ReadEnvironment();
-  options.ready_deadline = Milliseconds(flags.ready_seconds);
-  options.stop_grace = Milliseconds(flags.grace_seconds);
+  options.ready_deadline = ToMilliseconds(flags.ready_seconds);
+  options.stop_grace = ToMilliseconds(flags.grace_seconds);
   return options;
 }
 

@@ -18,12 +18,13 @@ struct RunFlags {
 void AddJobFlags(CLI::App* command, RunFlags* flags);
 void AddAccessFlag(CLI::App* command, RunFlags* flags);
 void AddResumeFlags(CLI::App* command, RunFlags* flags);
-// Adds the flags for logs, deadlines and output.
-void AddPatienceFlags(CLI::App* command, RunFlags* flags);
+// Adds --keep-logs, --ready-seconds, --grace-seconds, --quiet and --json.
+void AddLogAndDeadlineFlags(CLI::App* command, RunFlags* flags);
 
 // Returns the run's options, with this process's environment, the deadlines, and the folder of this program as the
 // folder of the role binaries.
 run::RunOptions MakeRunOptions(const RunFlags& flags);
+// Returns the outcome with the text to print: with --json the result, with --quiet none, otherwise the summary.
 Outcome ToOutcome(const run::RunOutcome& outcome, const OutputFlags& out);
 
 // Returns the folder of the running executable, or "." if it cannot be determined.

@@ -5,7 +5,7 @@
 
 namespace espalier::cli {
 
-// The `before_the_end` callback for StopWatcher. Removes `folder`, while another thread may still be writing to it, and
+// The `before_exit` callback for StopWatcher. Removes `folder`, while another thread may still be writing to it, and
 // prints to standard error that `command` was asked to stop. Removes nothing if `folder` is an empty string or does not
 // exist. A folder that the other thread creates after this call stays.
 void RemoveUnfinished(const std::string& command, const std::string& folder);

@@ -1,9 +1,9 @@
 // espalier verify: verifies the files of a partitioning or of a run's outputs.
 //
 // The manifest at the URI decides which of the two is verified. For a partitioning, everything that the manifest and
-// the format guarantee is recomputed from the files; with --source it is also compared with the graph, which is read
-// and preprocessed for that. Violations do not end the verification: the report lists them, and the exit code is
-// kBadInput. A signal ends the process at once.
+// the format guarantee is recomputed from the files; with --source the files are also compared with the graph,
+// which is read and preprocessed first. Violations do not end the verification: the report lists them, and the exit
+// code is kBadInput. A signal ends the process at once.
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -25,8 +25,8 @@ constexpr const char* kVerifyFooter = R"(Examples:
   espalier verify out/partitions --source services/examples/cora --format OGB --normalize-features
   espalier verify runs/cora
 
-With --source the graph is compared edge for edge and row for row; it must be preprocessed as it was when it was cut.
-Exit code 65 and the violations when something does not hold.)";
+With --source, the partitions are compared with the graph edge by edge and row by row. Give the preprocessing flags with
+which the graph was partitioned. If there are violations, they are printed, and the exit code is 65.)";
 
 struct VerifyFlags {
   std::string uri;
@@ -131,7 +131,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<VerifyFlags>();
   command->footer(kVerifyFooter);
   command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
-  command->add_option("--source", flags->source.path, "The graph that was cut");
+  command->add_option("--source", flags->source.path, "The graph that was partitioned");
   AddSourceFlags(command, &flags->source);
   partitioner::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->threads);

@@ -1,7 +1,7 @@
-// The address of rank 0 is kept in a tensor with one own row of U8, padded with zeros. Rank 0 first drops a tensor that
-// a killed rank 0 left behind and then creates its own. It drops the tensor when the group is connected or has failed.
-// The other ranks poll the tensor with increasing, jittered delays. They ignore a tensor without an address and one
-// that disappears while they read it, because rank 0 may be replacing it.
+// Rank 0 publishes its address in a U8 tensor with a single row (RowSpace::Own(1)), padded with zeros. Before it
+// creates the tensor, it drops one that an earlier, killed rank 0 may have created. It drops its tensor when the group
+// is connected or has failed. The other ranks poll the tensor with increasing, jittered delays. They ignore a tensor
+// that has no address yet or that disappears while they read it, because rank 0 may be replacing it.
 #include "services/client/init_process_group.h"
 
 #include <algorithm>
@@ -27,10 +27,10 @@ constexpr int64_t kAddressBytes = 512;  // padded with zeros; a host name has at
 // Owns the tensor with the address of rank 0; the destructor drops it.
 class RendezvousTensor {
  public:
-  RendezvousTensor(sampler::PartitionedTensors& tensors, sampler::TensorHandle row)
-      : tensors_(tensors), row_(std::move(row)) {}
+  RendezvousTensor(sampler::PartitionedTensors& tensors, sampler::TensorHandle tensor)
+      : tensors_(tensors), tensor_(std::move(tensor)) {}
   ~RendezvousTensor() {
-    if (row_.made_by_this) tensors_.DropLater(row_.id);
+    if (tensor_.made_by_this) tensors_.DropLater(tensor_.id);
   }
   RendezvousTensor(const RendezvousTensor&) = delete;
   RendezvousTensor& operator=(const RendezvousTensor&) = delete;
@@ -39,15 +39,15 @@ class RendezvousTensor {
     Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
     std::memcpy(row.mutable_bytes(), address.data(), address.size());
     const GlobalRowId first(0);
-    return NotFoundToUnavailable(tensors_.Write(row_, sampler::RowWrite::kAssign, {&first, 1}, row, deadline));
+    return NotFoundToUnavailable(tensors_.Write(tensor_, sampler::RowWrite::kAssign, {&first, 1}, row, deadline));
   }
 
  private:
   sampler::PartitionedTensors& tensors_;  // outlives this
-  const sampler::TensorHandle row_;
+  const sampler::TensorHandle tensor_;
 };
 
-// Publishes the address of rank 0. The tensor exists as long as the returned object.
+// Publishes the address of rank 0 in a tensor that exists as long as the returned object.
 Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const std::string& address,
                                                    Deadline deadline) {
   if (address.size() >= static_cast<size_t>(kAddressBytes))
@@ -61,27 +61,27 @@ Result<std::unique_ptr<RendezvousTensor>> Announce(const DistGraph& graph, const
   spec.id.name = kRendezvousName;
   spec.dtype = DType::kU8;
   spec.row_shape = {kAddressBytes};
-  ASSIGN_OR_RETURN(sampler::TensorHandle row, NotFoundToUnavailable(tensors.Create(spec, deadline)));
-  auto place = std::make_unique<RendezvousTensor>(tensors, std::move(row));
-  RETURN_IF_ERROR(place->PublishAddress(address, deadline));
-  return place;
+  ASSIGN_OR_RETURN(sampler::TensorHandle tensor, NotFoundToUnavailable(tensors.Create(spec, deadline)));
+  auto rendezvous = std::make_unique<RendezvousTensor>(tensors, std::move(tensor));
+  RETURN_IF_ERROR(rendezvous->PublishAddress(address, deadline));
+  return rendezvous;
 }
 
-// Reads the address of rank 0. Empty: it is not published yet.
+// Returns the address of rank 0, or an empty string if it is not published yet.
 Result<std::string> ReadAddress(const DistGraph& graph, Deadline deadline) {
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
-  const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kRendezvousName, {}}, deadline);
-  if (!place.ok()) {
-    const bool not_found = place.status().code() == StatusCode::kNotFound;
-    return not_found ? Result<std::string>(std::string()) : Result<std::string>(place.status());
+  const Result<sampler::TensorHandle> tensor = tensors.Find({RowSpace::Own(), kRendezvousName, {}}, deadline);
+  if (!tensor.ok()) {
+    const bool not_found = tensor.status().code() == StatusCode::kNotFound;
+    return not_found ? Result<std::string>(std::string()) : Result<std::string>(tensor.status());
   }
-  if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
-      tensors.NumRows(place->id.rows) != 1) {
+  if (tensor->dtype != DType::kU8 || tensor->row_shape != std::vector<int64_t>{kAddressBytes} ||
+      tensors.NumRows(tensor->id.rows) != 1) {
     return FailedPrecondition(std::string("the tensor '") + kRendezvousName +
                               "' exists, but is not the address of rank 0: drop it and restart the program");
   }
   const GlobalRowId first(0);
-  const Result<Tensor> row = tensors.Read(*place, {&first, 1}, deadline);
+  const Result<Tensor> row = tensors.Read(*tensor, {&first, 1}, deadline);
   // Rank 0 may have dropped the tensor after Find, to replace it.
   if (row.status().code() == StatusCode::kNotFound) return std::string();
   if (!row.ok()) return row.status();
@@ -89,8 +89,9 @@ Result<std::string> ReadAddress(const DistGraph& graph, Deadline deadline) {
   return std::string(text, strnlen(text, kAddressBytes));
 }
 
+// Polls the tensor until it has the address of rank 0.
 Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context, Deadline deadline) {
-  const RetryPolicy pace{
+  const RetryPolicy polling{
       .max_attempts = 0, .initial_delay = std::chrono::milliseconds(10), .max_delay = std::chrono::milliseconds(500)};
   std::minstd_rand jitter(context.rank.value + 1);
   for (int attempt = 1;; ++attempt) {
@@ -98,9 +99,9 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
     if (!address.empty()) return address;
     if (context.session.channel.stop.stop_requested() || deadline.stop().stop_requested())
       return Cancelled("stopped while waiting for the address of rank 0");
-    const std::chrono::nanoseconds delay = DelayBefore(attempt, pace, static_cast<uint32_t>(jitter()));
+    const std::chrono::nanoseconds delay = DelayBefore(attempt, polling, static_cast<uint32_t>(jitter()));
     Clock::Real().SleepFor(std::min(delay, deadline.Remaining()));
-    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not publish its address in time");
+    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not publish its address before the deadline");
   }
 }
 
@@ -124,7 +125,7 @@ Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph
     return ConnectRing(std::move(endpoint), address, deadline);
   }
   const std::string address = endpoint->address();
-  ASSIGN_OR_RETURN(const std::unique_ptr<RendezvousTensor> place,
+  ASSIGN_OR_RETURN(const std::unique_ptr<RendezvousTensor> rendezvous,
                    Announce(graph, address, deadline).While("publishing the address of rank 0"));
   return ConnectRing(std::move(endpoint), address, deadline);
 }

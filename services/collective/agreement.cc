@@ -1,6 +1,6 @@
 // AgreeOn gathers a fixed-size record of every rank's status. WorkInSteps calls it after each step and then broadcasts
 // whether another step follows. RunOnSideThread calls WorkInSteps with a step that starts the thread if necessary and
-// waits for its end for a fraction of `longest_step`.
+// waits for the thread's end for a fraction of `longest_step`.
 #include "services/collective/agreement.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ Status RunOnSideThread(Rank root, const std::function<Status()>& work, Collectiv
         if (done.wait_for(longest_step / 60) != std::future_status::ready) return true;
         try {
           RETURN_IF_ERROR(done.get());
-        } catch (const std::exception& error) {  // out of memory
+        } catch (const std::exception& error) {  // such as std::bad_alloc
           return ResourceExhausted(error.what());
         }
         return false;

@@ -14,21 +14,21 @@
 
 namespace espalier::collective {
 
-// f32 [count] in the memory of this rank's GPU.
+// f32 [count] in the memory of this rank's GPU. Not owned.
 struct DeviceFloats {
   float* values = nullptr;
   size_t count = 0;
 };
 
 // The handle of one rank to the group. Every rank must call the same operations in the same order with the same sizes.
-// Owned by one thread, except that any thread may call Abandon. InvalidArgument: ranks called different operations or
+// Used by one thread, except that any thread may call Abandon. InvalidArgument: ranks called different operations or
 // sizes. DeadlineExceeded: the deadline has passed. Unavailable: another rank left the group or failed. After an error
 // the group is unusable: every later call of the rank fails immediately with the code of that error.
 class Collective {
  public:
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
-  virtual uint32_t size() const = 0;
+  virtual uint32_t size() const = 0;  // world size
   // Returns "None", "InProcess", "Ring" or, with its version, "NCCL 2.28.9". The backend determines the order of
   // summation; runs are reproducible with the same backend.
   virtual const char* backend() const = 0;
@@ -37,7 +37,7 @@ class Collective {
   // run with the same world size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
-  // Copies the bytes of rank `root` to all ranks.
+  // Copies the bytes of rank `root` (below size(), checked) to all ranks.
   virtual Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) = 0;
   // Returns the bytes of every rank (of equal sizes) in rank order: [size() * bytes.size()].
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
@@ -50,8 +50,8 @@ class Collective {
   virtual void Abandon() = 0;
 
   // Calls `is_done` about once a millisecond, in this thread, until it returns true. Then blocks until it has returned
-  // true on every rank. `is_done` must not block. Its error is returned and fails the group: the other ranks get
-  // Unavailable. While it waits, this rank notices other ranks that leave, as in every operation.
+  // true on every rank. `is_done` must not block. If it returns an error, so does this call, and the group fails: the
+  // other ranks get Unavailable. While it waits, this rank notices other ranks that leave, as in every operation.
   virtual Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) = 0;
 
   // Returns whether AllReduceSumOnDevice can be called: the same on every rank.

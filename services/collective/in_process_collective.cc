@@ -1,5 +1,5 @@
 // Ranks register their operands with a shared Group and wait. The last rank to arrive executes the operation for all
-// of them while it holds the mutex. A mismatch, a missed deadline or a rank that leaves sets `error_`, after which
+// ranks while it holds the mutex. A mismatch, a missed deadline or a rank that leaves sets `error_`, after which
 // every operation fails.
 #include "services/collective/in_process_collective.h"
 
@@ -24,7 +24,7 @@ struct Contribution {
   uint32_t root = 0;
 };
 
-bool Fit(const Contribution& a, const Contribution& b) {
+bool AreCompatible(const Contribution& a, const Contribution& b) {
   return a.operation == b.operation && a.input_bytes == b.input_bytes && a.root == b.root;
 }
 
@@ -122,7 +122,7 @@ class Group {
  private:
   void ExecuteOperation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (uint32_t rank = 1; rank < size_; ++rank) {
-      if (Fit(contributions_[0], contributions_[rank])) continue;
+      if (AreCompatible(contributions_[0], contributions_[rank])) continue;
       error_ = InvalidArgument("ranks 0 and " + std::to_string(rank) + " called different operations or sizes");
       return;
     }
@@ -131,9 +131,10 @@ class Group {
     ++num_operations_;
   }
 
-  Status ReportError(uint32_t rank, const Status& as) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reported_[rank].ok()) reported_[rank] = as;
-    return as;
+  // Returns `error`, and records it if it is the first error that the rank returns.
+  Status ReportError(uint32_t rank, const Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reported_[rank].ok()) reported_[rank] = error;
+    return error;
   }
 
   const uint32_t size_;

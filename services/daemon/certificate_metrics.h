@@ -8,8 +8,9 @@
 
 namespace espalier::daemon {
 
-// Updates the gauge at each scrape as long as the returned object lives; the registry outlives it. Returns null without
-// certificates. A file that cannot be read, for example during its renewal, leaves the value unchanged.
+// Adds the gauge espalier_tls_certificate_expiry_timestamp_seconds and updates it at each scrape as long as the
+// returned object lives; `registry` must outlive that object. Returns null if no --tls flag is given. A file that
+// cannot be read, for example during its renewal, leaves the value unchanged.
 [[nodiscard]] std::shared_ptr<void> WatchCertificateExpiry(const TlsFlags& flags, telemetry::MetricRegistry& registry);
 
 }  // namespace espalier::daemon

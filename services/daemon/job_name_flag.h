@@ -1,4 +1,4 @@
-// The flag --job-name: the name by which graph servers know a job.
+// The flag --job-name: the name that identifies a job to graph servers.
 #pragma once
 
 #include <string>

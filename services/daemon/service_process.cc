@@ -41,7 +41,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
       ->envname("ESPALIER_THREADS")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--drain-seconds", options->drain_seconds, "how long running calls may take after SIGTERM")
+  app.add_option("--drain-seconds", options->drain_seconds, "time limit after SIGTERM for calls in progress")
       ->envname("ESPALIER_DRAIN_SECONDS")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
@@ -88,7 +88,7 @@ ServiceProcess::ServiceProcess(const ProcessOptions& options) : options_(options
 
 Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string& role, const ProcessOptions& options,
                                                               const CLI::App& app,
-                                                              std::vector<telemetry::Field> known) {
+                                                              std::vector<telemetry::Field> fields) {
   KeepFreedMemory();
   telemetry::LogOptions log;
   ASSIGN_OR_RETURN(log.format, telemetry::ParseLogFormat(options.log_format));
@@ -100,9 +100,9 @@ Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string&
   telemetry::AdminServerOptions admin;
   admin.listen_address = options.admin_listen;
   ASSIGN_OR_RETURN(process->admin_, telemetry::AdminServer::Start(admin, *process->metrics_));
-  known.push_back({"threads", CountThreads(options)});
-  known.push_back({"admin", process->admin_->address()});
-  telemetry::LogConfiguration(app, std::move(known));
+  fields.push_back({"threads", CountThreads(options)});
+  fields.push_back({"admin", process->admin_->address()});
+  telemetry::LogConfiguration(app, std::move(fields));
   return process;
 }
 

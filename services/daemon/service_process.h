@@ -36,20 +36,21 @@ struct ProcessOptions {
 
 // Declares the flags of ProcessOptions, each with an environment variable.
 void AddProcessFlags(CLI::App& app, ProcessOptions* options);
-// Checks the flags beyond their syntax. InvalidArgument names the flag and what is wrong with it.
+// Checks the values of the flags. InvalidArgument names the flag and what is wrong with it.
 Status CheckFlags(const ProcessOptions& options);
 // Returns the listening address and message sizes for the RPC server.
 rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options);
+// Returns the number of threads that serve requests: `threads`, or the number of processors if that is 0.
 int CountThreads(const ProcessOptions& options);
 
-// The process of a service with its admin server. Its admin server reports "starting" until ServeUntilStopped. At most
-// one object per process.
+// A service process with an admin server, which reports "starting" until ServeUntilStopped is called. At most one
+// object per process.
 class ServiceProcess {
  public:
-  // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app`, with
-  // `known` added or replacing options of the same name.
+  // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app` and
+  // `fields`, which replace options of the same name. `role` is a field of all log records.
   static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options,
-                                                       const CLI::App& app, std::vector<telemetry::Field> known);
+                                                       const CLI::App& app, std::vector<telemetry::Field> fields);
 
   telemetry::MetricRegistry& metrics() { return *metrics_; }
   // The same registry with shared ownership, for objects that may update metrics after this object is destroyed.
@@ -69,7 +70,7 @@ class ServiceProcess {
   const std::shared_ptr<telemetry::MetricRegistry> metrics_ = std::make_shared<telemetry::MetricRegistry>();
   std::unique_ptr<telemetry::AdminServer> admin_;  // reads metrics_
   std::stop_source stop_;
-  std::jthread signal_watcher_;  // last: uses stop_
+  std::jthread signal_watcher_;  // declared last: uses stop_
 };
 
 // The main function of a service: parses and checks the flags (exit code 64 if they are wrong), arms failpoints, and

@@ -4,14 +4,15 @@ namespace espalier::daemon {
 
 void AddTlsFlags(CLI::App& app, TlsFlags* flags) {
   app.add_option("--tls-ca", flags->ca_file,
-                 "PEM file of the authorities of peers' certificates; with the other --tls flags every connection "
+                 "PEM file of the certificate authorities of peers; with the other --tls flags every connection "
                  "is mutually authenticated")
       ->envname("ESPALIER_TLS_CA");
   app.add_option("--tls-certificate", flags->certificate_file, "PEM file of this process's certificate")
       ->envname("ESPALIER_TLS_CERTIFICATE");
-  app.add_option("--tls-key", flags->key_file, "PEM file of its key; all three are read again when they change")
+  app.add_option("--tls-key", flags->key_file,
+                 "PEM file of the certificate's private key; the three PEM files are read again when they change")
       ->envname("ESPALIER_TLS_KEY");
-  app.add_option("--tls-job", flags->job, "namespace/uid of the job, as in its certificates")
+  app.add_option("--tls-job", flags->job, "namespace/uid of the job, as in the job's certificates")
       ->envname("ESPALIER_TLS_JOB");
 }
 
@@ -38,8 +39,8 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& fl
   return rpc::TransportSecurity::LoadWithRetry(settings, role);
 }
 
-Status CheckTls(const job::DistTraining& training, const TlsFlags& flags) {
-  if (training.tls == job::TlsMode::kDisabled || flags.any()) return Status();
+Status CheckTls(const job::DistTraining& job, const TlsFlags& flags) {
+  if (job.tls == job::TlsMode::kDisabled || flags.any()) return Status();
   return InvalidArgument("the document requires TLS (spec.tls.mode), but no certificates are given (--tls-...)");
 }
 

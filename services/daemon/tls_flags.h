@@ -1,4 +1,5 @@
-// The flags of a program's certificates, each with an environment variable.
+// The --tls flags: the certificate authorities, a process's certificate and private key, and the job that the
+// certificate belongs to.
 #pragma once
 
 #include <memory>
@@ -20,14 +21,16 @@ struct TlsFlags {
   bool any() const { return !(ca_file + certificate_file + key_file + job).empty(); }
 };
 
+// Declares the flags, each with an environment variable.
 void AddTlsFlags(CLI::App& app, TlsFlags* flags);
 // Returns InvalidArgument if only some of the flags are given or the job is invalid.
 Status CheckTlsFlags(const TlsFlags& flags);
-// Returns the certificates' TransportSecurity, or null (plaintext) if no flag is given. Returns the errors of
-// TransportSecurity::Load. Retries for a second or two, because another process may be replacing the files.
+// Loads the TransportSecurity of this process, whose role is `role`, from the files; returns null (plaintext) if no
+// flag is given. Returns the errors of CheckTlsFlags and of TransportSecurity::Load. Retries for a second or two,
+// because another process may be replacing the files.
 Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role);
 
 // Returns InvalidArgument if the job requires TLS and no flag is given, so that an omission never leads to plaintext.
-Status CheckTls(const job::DistTraining& training, const TlsFlags& flags);
+Status CheckTls(const job::DistTraining& job, const TlsFlags& flags);
 
 }  // namespace espalier::daemon

@@ -1,4 +1,5 @@
-// metadata.json of DGL's chunked graphs. Property: all files that valid metadata names are below its folder.
+// metadata.json of DGL's chunked graphs. Property: every file that valid metadata names is below the folder of
+// metadata.json.
 #include <cstddef>
 #include <cstdint>
 #include <string>

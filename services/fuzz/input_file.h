@@ -14,7 +14,7 @@
 
 namespace espalier::fuzz {
 
-// An unlinked file with a copy of the `size` bytes at `data`, for the lifetime of this object. Owned by one thread.
+// An in-memory file with a copy of the `size` bytes at `data`, for the lifetime of this object. Owned by one thread.
 class InputFile {
  public:
   InputFile(const uint8_t* data, size_t size) : file_(memfd_create("fuzz-input", MFD_CLOEXEC)) {
@@ -27,7 +27,7 @@ class InputFile {
     path_ = "/proc/self/fd/" + std::to_string(file_.get());
   }
 
-  // Returns a path; each open() of it starts at the beginning of the file.
+  // Returns the path of the file; each open() of it starts at the beginning of the file.
   const std::string& path() const { return path_; }
 
  private:

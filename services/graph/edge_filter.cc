@@ -1,3 +1,6 @@
+// `keep_` has a flag for each candidate. The Drop functions clear flags. Apply writes the kept candidates in
+// parallel over blocks: it counts the kept candidates of each block first, which gives the positions where the blocks
+// are written.
 #include "services/graph/edge_filter.h"
 
 #include <algorithm>
@@ -35,8 +38,8 @@ void VisitCandidates(const Tensor& sources, const Tensor& destinations, const Vi
   });
 }
 
-// Clears `keep` for all but the smallest of the kept candidates with the same endpoints. Groups the candidates by
-// destination, which takes sizeof(Index), 4 or 8 bytes, for each candidate.
+// Of the kept candidates with the same endpoints, clears `keep` for all except the one with the smallest number. Groups
+// the candidates by destination, which takes sizeof(Index), 4 or 8 bytes, for each candidate.
 template <class Index, class T>
 void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations, int threads,
                      std::vector<uint8_t>& keep) {
@@ -59,8 +62,9 @@ void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations,
   });
 }
 
-// Returns where the kept candidates of each block of kCheapGrain candidates are written: [blocks + 1], exclusive sums.
-std::vector<uint64_t> BlockStarts(const std::vector<uint8_t>& keep) {
+// Returns the position at which the first kept candidate of each block of kCheapGrain candidates is written, and as the
+// last entry the number of kept candidates: [blocks + 1].
+std::vector<uint64_t> ComputeBlockStarts(const std::vector<uint8_t>& keep) {
   std::vector<uint64_t> starts = {0};
   for (size_t begin = 0; begin < keep.size(); begin += kCheapGrain) {
     const size_t end = std::min(keep.size(), begin + kCheapGrain);
@@ -72,8 +76,7 @@ std::vector<uint64_t> BlockStarts(const std::vector<uint8_t>& keep) {
 
 // Calls body(position, candidate) for each kept candidate, in parallel over blocks.
 template <class Body>
-void ForEachRemaining(const std::vector<uint8_t>& keep, const std::vector<uint64_t>& starts, int threads,
-                      const Body& body) {
+void ForEachKept(const std::vector<uint8_t>& keep, const std::vector<uint64_t>& starts, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t first_block, int64_t last_block) {
     uint64_t position = starts[static_cast<size_t>(first_block)];
     const size_t end = std::min(keep.size(), static_cast<size_t>(last_block * kCheapGrain));
@@ -130,7 +133,7 @@ void EdgeFilter::DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs)
 uint64_t EdgeFilter::num_kept() const { return static_cast<uint64_t>(std::count(keep_.begin(), keep_.end(), 1)); }
 
 EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
-  const std::vector<uint64_t> starts = BlockStarts(keep_);
+  const std::vector<uint64_t> starts = ComputeBlockStarts(keep_);
   const auto num_kept = static_cast<int64_t>(starts.back());
   if (starts.back() == num_edges_ && keep_.size() == num_edges_) return edges;  // all edges are kept
 
@@ -139,7 +142,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   VisitCandidates(sources_, destinations_, [&]<class T>(const Candidates<T>& candidates) {
     const auto new_sources = kept.sources.mutable_values<T>();
     const auto new_destinations = kept.destinations.mutable_values<T>();
-    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) {
+    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) {
       new_sources[position] = candidates.source(c);
       new_destinations[position] = candidates.destination(c);
     });
@@ -147,7 +150,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   if (starts.back() != keep_.size()) {  // otherwise each edge's original ID is its position
     kept.original_ids = Tensor::Zeros(DType::kU64, {num_kept});
     const auto ids = kept.original_ids.mutable_values<uint64_t>();
-    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) { ids[position] = c; });
+    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) { ids[position] = c; });
   }
   while (!edges.columns.empty()) {
     auto column = edges.columns.extract(edges.columns.begin());
@@ -157,7 +160,7 @@ EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
     Tensor gathered = Tensor::Zeros(rows.dtype(), std::move(shape));
     std::byte* to = gathered.mutable_bytes();
     const size_t row_bytes = rows.row_bytes();
-    ForEachRemaining(keep_, starts, threads_, [&](size_t position, size_t c) {
+    ForEachKept(keep_, starts, threads_, [&](size_t position, size_t c) {
       const size_t edge = c < num_edges_ ? c : c - num_edges_;
       if (row_bytes != 0) std::memcpy(to + position * row_bytes, rows.bytes() + edge * row_bytes, row_bytes);
     });

@@ -11,6 +11,7 @@
 
 namespace espalier::graph {
 
+// Whether the reverses of edges are candidates.
 enum class Reverses { kNone, kAdded };
 
 // Not thread-safe. `edges` must be valid and have no original IDs.
@@ -20,7 +21,7 @@ class EdgeFilter {
   EdgeFilter(const EdgeSet& edges, Reverses reverses, int threads);
 
   void DropSelfLoops();
-  // Keeps the smallest candidate of each (source, destination).
+  // Of the candidates with the same source and destination, keeps the one with the smallest number.
   void DropDuplicates(uint64_t num_destinations);
   // Drops every candidate whose (source, destination) is one of `pairs`, which must be ascending.
   void DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs);
@@ -28,8 +29,8 @@ class EdgeFilter {
   // Returns the number of candidates that have not been dropped.
   uint64_t num_kept() const;
 
-  // Returns the kept candidates in ascending order. Moves the columns of `edges` one at a time, so that memory never
-  // holds two copies of all columns.
+  // Returns the kept candidates in ascending order. `edges` must be the edges that the constructor got. Replaces their
+  // columns one at a time, so that memory never holds two copies of all columns.
   EdgeSet Apply(EdgeSet edges) const;
 
  private:

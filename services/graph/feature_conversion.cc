@@ -18,7 +18,7 @@ constexpr int64_t kRowGrain = 1 << 10;
 struct Rows {
   int64_t first = 0;
   int64_t count = 0;
-  std::byte* converted = nullptr;  // receives the results; null: they are only checked
+  std::byte* converted = nullptr;  // receives the results; null: results are only checked
 };
 
 // Returns the first row with a result that is not finite, counted from rows.first.
@@ -46,7 +46,7 @@ std::optional<int64_t> Convert(const Tensor& column, bool normalizes, const Rows
 Status ConvertRows(const Tensor& column, const FeatureConversion& conversion, const Rows& rows, int threads) {
   if (column.empty()) return {};
   const DType dtype = conversion.dtype.value_or(column.dtype());
-  ESPALIER_CHECK(IsFloating(dtype)) << "features of " << ToString(dtype) << " have scales (feature_scales.h)";
+  ESPALIER_CHECK(IsFloating(dtype)) << "features of " << ToString(dtype) << " need scales (feature_scales.h)";
   const std::optional<int64_t> bad = VisitFloating(column.dtype(), [&]<class From>(From) {
     return VisitFloating(
         dtype, [&]<class To>(To) { return Convert<From, To>(column, conversion.normalizes_rows, rows, threads); });
@@ -66,7 +66,7 @@ bool IsChanged(const Tensor& column, const FeatureConversion& conversion) {
 Status CheckHasFeatures(const Tensor& column) {
   if (IsFloating(column.dtype()) && column.shape().size() >= 2) return {};
   return InvalidArgument(column.ToString() +
-                         " holds no features: expected F16, BF16, F32 or F64, two or more dimensions");
+                         " holds no features: expected F16, BF16, F32 or F64 with two or more dimensions");
 }
 
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads) {

@@ -1,5 +1,5 @@
-// Conversion of node features before a graph is cut: row normalization, as is usual for bag-of-words features, and a
-// narrower data type, in which features take less memory, disk and network.
+// Conversion of node features before a graph is partitioned: row normalization, as is usual for bag-of-words features,
+// and a narrower dtype, which takes less memory, disk space and network traffic.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,19 @@ struct FeatureConversion {
   // the column.
   std::optional<DType> dtype = {};
 
+  // Returns whether any conversion is requested.
   bool ChangesValues() const { return normalizes_rows || dtype.has_value(); }
+  // Returns whether features become I8 with scales.
   bool HasScales() const { return dtype == DType::kI8; }
 };
 
 // Returns InvalidArgument unless the column is floating and has two or more dimensions.
 Status CheckHasFeatures(const Tensor& column);
 
-// Returns the converted column, which shares its memory with `column` if nothing changes. The column must be floating
-// and have two or more dimensions. Sums and quotients are computed in double, sums from left to right, and rounded
-// once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that is not
-// finite. If only the dtype changes, values that are not finite themselves are no error. The dtype must not be I8.
+// Returns the converted column, which shares its memory with `column` if neither values nor dtype change. The column
+// must be floating and have two or more dimensions. Sums and quotients are computed in double, sums from left to right,
+// and rounded once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that
+// is not finite. If only the dtype changes, NaN and infinities in the column are no error. The dtype must not be I8.
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
 
 // Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the

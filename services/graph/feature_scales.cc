@@ -1,8 +1,9 @@
 // Two passes over a column: the first finds the largest magnitude of each element of a row and the first row that is
 // not finite, the second rounds. Maxima do not depend on the order of the rows, so neither the number of threads nor
-// the ranges that several processes read change the result. A scale is the F32 nearest to largest / 127. Where that
-// rounds so that an integer above 127 or an infinite widened value would result (denormal scales, values next to the
-// largest F32), the scale is the next F32 up or down.
+// the ranges that several processes read change the result. A scale is the F32 nearest to largest / 127. In two
+// cases it is a neighboring F32. If an integer would exceed 127, because a subnormal scale was rounded down, the next
+// larger F32s are tried. If 127 * scale is infinite, because values are close to the largest F32, it is the next
+// smaller one.
 #include "services/graph/feature_scales.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ Result<std::vector<double>> FindLargestMagnitudes(const Tensor& column, bool nor
   floating::VisitFloating(column.dtype(), [&]<class From>(From) {
     const auto* from = reinterpret_cast<const typename From::Stored*>(column.bytes());
     ParallelFor(threads, static_cast<int64_t>(last - first), kScaledRowGrain, [&](int64_t begin, int64_t end) {
-      std::vector<double> of_range(width, 0);
+      std::vector<double> range_largest(width, 0);
       std::optional<int64_t> bad;
       for (int64_t row = begin; row < end && !bad; ++row) {
         const auto* const values = from + (first + static_cast<uint64_t>(row)) * width;
@@ -55,12 +56,12 @@ Result<std::vector<double>> FindLargestMagnitudes(const Tensor& column, bool nor
         for (size_t j = 0; j < width; ++j) {
           const double value = From::Load(values[j]) / divisor;
           if (!IsFiniteWidened(value)) bad = row;
-          of_range[j] = std::max(of_range[j], std::fabs(value));
+          range_largest[j] = std::max(range_largest[j], std::fabs(value));
         }
       }
       MutexLock lock(&mutex);
       first_bad = std::min(first_bad, bad.value_or(first_bad));
-      for (size_t j = 0; j < width; ++j) largest[j] = std::max(largest[j], of_range[j]);
+      for (size_t j = 0; j < width; ++j) largest[j] = std::max(largest[j], range_largest[j]);
     });
   });
   if (first_bad == std::numeric_limits<int64_t>::max()) return largest;

@@ -1,4 +1,4 @@
-// Access to the elements of a floating column as double, whatever their dtype; for the conversions of features.
+// Access to the elements of a floating column as double for all floating dtypes, for the conversions of features.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace espalier::graph::floating {
 
-// The conversion of stored elements to double and back.
+// The element types. Load converts a stored element to double, Store converts it back, with rounding.
 struct F64 {
   using Stored = double;
   static double Load(double value) { return value; }
@@ -30,7 +30,7 @@ struct BF16 {
   static uint16_t Store(double value) { return FloatToBFloat16(static_cast<float>(value)); }
 };
 
-// Calls visit(Element{}) with the type above that has the floating dtype.
+// Calls visit(Element{}) with the element type for `dtype`, which must be floating, and returns its result.
 template <class Visit>
 auto VisitFloating(DType dtype, const Visit& visit) {
   switch (dtype) {

@@ -1,3 +1,5 @@
+// Values are computed in parallel over the ranks of nodes and stored in the row of the node's ID. The counter of
+// Philox contains the ID of the node for noise, and the class for class vectors.
 #include "services/graph/generated_nodes.h"
 
 #include <algorithm>
@@ -41,7 +43,7 @@ void StoreRow(const std::vector<float>& values, DType dtype, std::byte* row) {
 
 }  // namespace
 
-std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int threads) {
+std::vector<uint32_t> ShuffleNodeIds(uint64_t key, uint64_t num_nodes, int threads) {
   std::vector<uint32_t> ids(num_nodes);
   const Permutation permutation(key, num_nodes);
   ParallelFor(threads, static_cast<int64_t>(num_nodes), kNodeGrain, [&](int64_t begin, int64_t end) {
@@ -52,12 +54,12 @@ std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int thre
   return ids;
 }
 
-uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options) {
+uint64_t ComputeFeatureBytes(uint64_t num_nodes, const FeatureOptions& options) {
   return num_nodes * static_cast<uint64_t>(options.width) * ItemSize(options.dtype);
 }
 
-Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
-                         WorkMeter* meter) {
+Tensor GenerateFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
+                        WorkMeter* meter) {
   const auto num_nodes = static_cast<int64_t>(classes.ids.size());
   Tensor features = Tensor::Zeros(options.dtype, {num_nodes, options.width});
   std::byte* bytes = features.mutable_bytes();
@@ -80,7 +82,7 @@ Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& optio
   return features;
 }
 
-Tensor GeneratedLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads) {
+Tensor GenerateLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads) {
   const auto num_nodes = static_cast<int64_t>(classes.ids.size());
   Tensor labels = Tensor::Zeros(DType::kI64, {num_nodes});
   const std::span<int64_t> values = labels.mutable_values<int64_t>();
@@ -97,8 +99,8 @@ Tensor GeneratedLabels(const NodeClasses& classes, int64_t num_classes, double n
   return labels;
 }
 
-NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type,
-                         int threads) {
+NodeSplit GenerateSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type,
+                        int threads) {
   const auto part_size = [num_nodes](double fraction) {
     return static_cast<uint64_t>(fraction * static_cast<double>(num_nodes));
   };

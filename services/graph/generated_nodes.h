@@ -22,12 +22,13 @@ enum class GeneratorStream : uint32_t {
   kEdgeWeights = 7,
 };
 
+// Returns the key of a stream. `type` distinguishes the node types, or for kEdges the relations.
 inline uint64_t GeneratorKey(uint64_t seed, GeneratorStream stream, uint64_t type) {
   return RandomKey(seed, RandomPurpose::kGenerator, static_cast<uint32_t>(stream), type);
 }
 
 // Returns a random permutation from rank to ID as a table: [num_nodes].
-std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int threads);
+std::vector<uint32_t> ShuffleNodeIds(uint64_t key, uint64_t num_nodes, int threads);
 
 // The classes of the nodes of one type. class_of_rank is a pure function.
 struct NodeClasses {
@@ -38,14 +39,15 @@ struct NodeClasses {
 
 // Returns features [num_nodes, width] of options.dtype: the class vector scaled by the signal, plus noise. `meter`,
 // unless null, counts the bytes of the features.
-Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
-                         WorkMeter* meter);
+Tensor GenerateFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
+                        WorkMeter* meter);
 // Returns the size in bytes of the features of `num_nodes` nodes.
-uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options);
-// Returns labels I64 [num_nodes]. The fraction `noise` of the nodes has a random label instead of its class.
-Tensor GeneratedLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads);
-NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type,
-                         int threads);
+uint64_t ComputeFeatureBytes(uint64_t num_nodes, const FeatureOptions& options);
+// Returns labels I64 [num_nodes]. With probability `noise`, a node has a random label instead of
+// its class.
+Tensor GenerateLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads);
+// Returns a random split of `num_nodes` nodes. `type` selects the random stream.
+NodeSplit GenerateSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type, int threads);
 
 // Checks of generator options. InvalidArgument names the option, its value and the valid range.
 Status CheckFraction(const std::string& option, double value);

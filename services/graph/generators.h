@@ -1,5 +1,5 @@
 // Generators of synthetic graphs of any size, for experiments, tests and benchmarks. A graph depends only on the
-// options and the seed, bit by bit, not on the number of threads. Memory: the output and a permutation of the nodes.
+// options, which include the seed, not on the number of threads. Memory: the output and a permutation of the nodes.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ struct PowerLawOptions {
   double in_degree_exponent = 3.0;
   uint64_t max_out_degree = 0;     // limits the expected degree of the largest hub; 0: no limit
   uint64_t community_size = 1024;  // approximate number of nodes; all communities are about equal
-  double within_community = 0.75;  // fraction of edges drawn within a community; others may be within one by chance
+  double within_community = 0.75;  // fraction of edges whose destination is drawn from the source's community
   int64_t num_classes = 10;        // of the I64 labels; each community has one class; 0: no labels
   double label_noise = 0;          // fraction of the nodes whose label is drawn at random
   FeatureOptions features;
@@ -65,7 +65,7 @@ struct TypedOptions {
   uint64_t num_authors = 5'000;
   int64_t num_classes = 3;        // 2 to 8
   double edges_per_relation = 5;  // into a paper, on average
-  double fidelity = 0.9;          // fraction of the edges whose source has class c + r; others are random
+  double fidelity = 0.9;  // fraction of the edges with a source of class c + r; other sources have a random class
   double out_degree_exponent = 2.5;
   double label_noise = 0;
   FeatureOptions features = {.width = 32, .signal = 0.15};
@@ -73,6 +73,7 @@ struct TypedOptions {
   uint64_t seed = 0;
 };
 
+// Returns the generated graph. Errors and `meter` are as for GeneratePowerLawGraph.
 Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads, WorkMeter* meter = nullptr);
 
 }  // namespace espalier::graph

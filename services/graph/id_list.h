@@ -21,7 +21,7 @@ class IdList {
   using iterator = const_iterator;
 
   IdList() = default;
-  // Implicit: a vector of ids is a list of them. NOLINTNEXTLINE(google-explicit-constructor)
+  // Implicit, so that a vector can be passed as a list. NOLINTNEXTLINE(google-explicit-constructor)
   IdList(std::vector<uint64_t> ids) : held_(std::move(ids)) {}
   IdList(std::initializer_list<uint64_t> ids) : held_(ids) {}
   template <class Iterator>
@@ -47,14 +47,14 @@ class IdList {
 
   // Appends an ID. Not for a list over a tensor (checked).
   void push_back(uint64_t id) {
-    ESPALIER_CHECK(shared_.empty()) << "an id for a list that is a tensor";
+    ESPALIER_CHECK(shared_.empty()) << "cannot append an id to a list over a tensor";
     held_.push_back(id);
   }
 
-  // Returns a new list with `more` added to each ID.
-  IdList Plus(uint64_t more) const {
+  // Returns a new list with `offset` added to each ID.
+  IdList Plus(uint64_t offset) const {
     std::vector<uint64_t> sums(begin(), end());
-    for (uint64_t& id : sums) id += more;
+    for (uint64_t& id : sums) id += offset;
     return Of(Tensor::FromVector(std::move(sums)));
   }
 

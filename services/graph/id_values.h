@@ -14,7 +14,7 @@ inline bool IsIdDType(DType dtype) {
   return dtype == DType::kU32 || dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kU64;
 }
 
-// Calls visit(std::span<const T>) with the values of an id tensor (IsIdDType, checked) and returns what it returns.
+// Calls visit(std::span<const T>) with the values of an id tensor (IsIdDType, checked) and returns its result.
 template <class Visitor>
 auto VisitIds(const Tensor& ids, Visitor&& visit) {
   switch (ids.dtype()) {

@@ -17,8 +17,8 @@ struct LabelColumns {
   std::vector<std::string> complete = {};
 
   // Returns whether the column may have missing values: it is in `labels` or is named like a label, and it is not in
-  // `complete`. Names of labels are, in any case, "label", "labels", "y" and names that end in "label" or "labels"
-  // after a '-', '_' or '.' ("node-label", "node_label", "edge-labels").
+  // `complete`. A column is named like a label if its name is "label", "labels" or "y", or ends in "label" or
+  // "labels" after a '-', '_' or '.' ("node-label", "edge_labels"), in upper or lower case.
   bool MayLackValues(const std::string& column) const;
 };
 

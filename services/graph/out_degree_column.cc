@@ -5,7 +5,7 @@
 namespace espalier::graph {
 
 std::string OutDegreeColumnName(const CanonicalEdgeType& edge_type) {
-  constexpr size_t kMaxCharacters = 128;  // CheckName's
+  constexpr size_t kMaxCharacters = 128;  // the limit of CheckName
   const std::string prefix(kOutDegreePrefix);
   const std::string name = prefix + edge_type.relation + "." + edge_type.destination;
   const bool ambiguous =

@@ -19,7 +19,8 @@ class PairSet {
  public:
   using Pair = std::pair<uint64_t, uint64_t>;
 
-  // `pairs` are sorted, may repeat, and outlive this. Uses about 2 to 4 bytes for each pair.
+  // `pairs` must be sorted, may contain duplicates, and must outlive this object. Uses about 2 to 4 bytes for each
+  // pair.
   explicit PairSet(std::span<const Pair> pairs)
       : pairs_(pairs), bits_(std::bit_ceil(std::max<uint64_t>(1, pairs.size() * kBitsPerPair / 64))) {
     for (const auto& [source, destination] : pairs_) {
@@ -35,10 +36,11 @@ class PairSet {
   }
 
  private:
-  static constexpr uint64_t kBitsPerPair = 16;  // at most about one in 16 edges that are not in the set is searched for
+  // Of the edges that are not in the set, at most about one in 16 is searched for.
+  static constexpr uint64_t kBitsPerPair = 16;
 
   const std::span<const Pair> pairs_;
-  std::vector<uint64_t> bits_;  // the number of words is a power of 2
+  std::vector<uint64_t> bits_;  // its size is a power of two
 };
 
 }  // namespace espalier::graph

@@ -29,14 +29,14 @@ struct OwnedNodes {
   Tensor original_ids;  // U32 or U64 [count], ascending: owned nodes are numbered in original order
   // Features, labels and other columns by name, each [count, ...].
   std::map<std::string, Tensor> columns;
-  // By column, for columns of I8 that stand for scaled values: one scale for each element of a row, the same in all
+  // By column, for columns of I8 with scaled values: one scale for each element of a row, the same in all
   // partitions (feature_scales.h).
   std::map<std::string, std::vector<float>> scales = {};
 };
 
 // This partition's slice of the directory that maps original to global IDs of one node type. It covers the original IDs
 // [first, first + global_ids.size()). Slices are equal ranges of original IDs: partition p of P holds
-// [n * p / P, n * (p + 1) / P), no matter which partitions own these nodes.
+// [n * p / P, n * (p + 1) / P) of n nodes, whichever partitions own these nodes.
 struct DirectorySlice {
   uint64_t first = 0;
   Tensor global_ids;  // U32 or U64
@@ -59,7 +59,7 @@ struct EdgeSplitPart {
   Tensor ordinals;      // U64 [k], ascending
   // U32 or U64 [k]: the position in the type's InEdges::indices of the edge that a pair denotes, for splits that
   // distinguish parallel edges. A position equal to the number of in-edges means that the pair denotes any edge with
-  // these endpoints. Empty: all pairs do.
+  // these endpoints. Empty: every pair denotes any edge with its endpoints.
   Tensor positions = {};
 };
 
@@ -85,8 +85,8 @@ struct Partition {
   std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
   // split name -> edge type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
-  // Optional, loaded on request: by EdgeTypeId. An edge's original id is its row in the user's file; a derived reverse
-  // edge of edge i of m has m + i.
+  // Optional, loaded on request: by EdgeTypeId. An edge's original id is its row in the user's file. If preprocessing
+  // has added reverse edges to m edges, the reverse of edge i has id m + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
   // Loads the original_edge_ids of all edge types on first use if they were not loaded before. May take long; returns

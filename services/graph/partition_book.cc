@@ -25,7 +25,7 @@ Status CheckRanges(const std::string& what, const std::string& type_name, const 
 }
 
 // Returns the first homogeneous ID of each (partition, type) in this order, and one more entry for the end.
-Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_partitions) {
+Result<std::vector<uint64_t>> ComputeHomogeneousFirst(const Ranges& first, size_t num_partitions) {
   std::vector<uint64_t> starts = {0};
   for (size_t p = 0; p < num_partitions; ++p) {
     for (const std::vector<uint64_t>& of_type : first) {
@@ -39,11 +39,13 @@ Result<std::vector<uint64_t>> HomogeneousFirst(const Ranges& first, size_t num_p
   return starts;
 }
 
-// Returns the index of the last range that starts at or before `id`. For an ID in one of the ranges it is not empty.
+// Returns the index of the last range that starts at or before `id`. If a range contains `id`, it is this one, because
+// the next range starts after `id`.
 size_t FindRange(const std::vector<uint64_t>& first, uint64_t id) {
   return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), id) - first.begin()) - 1;
 }
 
+// Returns the number of IDs of all types.
 uint64_t SumOfLast(const Ranges& first) {
   uint64_t sum = 0;
   for (const std::vector<uint64_t>& of_type : first) sum += of_type.back();
@@ -74,7 +76,7 @@ Result<PartitionBook> PartitionBook::Make(GraphSchema schema, std::vector<std::v
                                           std::vector<std::vector<uint64_t>> edge_first) {
   if (node_first.size() != schema.num_node_types() || edge_first.size() != schema.num_edge_types()) {
     return InvalidArgument("the partition book has ranges of " + std::to_string(node_first.size()) + " node and " +
-                           std::to_string(edge_first.size()) + " edge types, the schema " +
+                           std::to_string(edge_first.size()) + " edge types: expected those of the schema, " +
                            std::to_string(schema.num_node_types()) + " and " + std::to_string(schema.num_edge_types()));
   }
   if (node_first.empty()) return InvalidArgument("a partition book needs a node type");
@@ -96,8 +98,8 @@ Result<PartitionBook> PartitionBook::Make(GraphSchema schema, std::vector<std::v
   }
   PartitionBook book;
   book.num_partitions_ = static_cast<uint32_t>(num_boundaries - 1);
-  ASSIGN_OR_RETURN(book.homogeneous_node_first_, HomogeneousFirst(node_first, book.num_partitions_));
-  ASSIGN_OR_RETURN(book.homogeneous_edge_first_, HomogeneousFirst(edge_first, book.num_partitions_));
+  ASSIGN_OR_RETURN(book.homogeneous_node_first_, ComputeHomogeneousFirst(node_first, book.num_partitions_));
+  ASSIGN_OR_RETURN(book.homogeneous_edge_first_, ComputeHomogeneousFirst(edge_first, book.num_partitions_));
   book.schema_ = std::move(schema);
   book.node_first_ = std::move(node_first);
   book.edge_first_ = std::move(edge_first);

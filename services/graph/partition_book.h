@@ -20,8 +20,8 @@ class PartitionBook {
  public:
   PartitionBook() = default;
   // Returns a book. node_first[type] and edge_first[type] must have num_partitions + 1 ascending entries that start
-  // with 0; ranges may be empty. Returns InvalidArgument for other entries, and for numbers of types that differ from
-  // the schema's.
+  // with 0; ranges may be empty. InvalidArgument: other entries, other numbers of types than in the schema, 2^32 or
+  // more nodes of a type in one partition, or 2^64 or more IDs.
   static Result<PartitionBook> Make(GraphSchema schema, std::vector<std::vector<uint64_t>> node_first,
                                     std::vector<std::vector<uint64_t>> edge_first);
 
@@ -32,7 +32,7 @@ class PartitionBook {
   uint64_t num_nodes() const;  // over all types
   uint64_t num_edges() const;
 
-  // [num_partitions + 1]
+  // Return the first global ID of each partition, and as the last entry the number of IDs: [num_partitions + 1].
   std::span<const uint64_t> NodeFirst(NodeTypeId type) const { return node_first_[type.value]; }
   std::span<const uint64_t> EdgeFirst(EdgeTypeId type) const { return edge_first_[type.value]; }
   uint64_t NumOwnedNodes(PartitionId p, NodeTypeId type) const {

@@ -1,6 +1,6 @@
 // Ranks are assigned to communities round-robin: community c of C has the ranks c, c + C, c + 2C, ... All communities
-// therefore have nearly the same weights. To draw a destination inside community c, the generator draws a rank from all
-// nodes and moves it to the community's rank in the same row: (rank / C) * C + c.
+// therefore have nearly the same total weight. To draw a destination inside community c, the generator draws a rank
+// from all nodes and replaces it with (rank / C) * C + c, the community's rank among the same C consecutive ranks.
 #include "services/base/parallel.h"
 #include "services/base/philox.h"
 #include "services/graph/generated_nodes.h"
@@ -20,13 +20,13 @@ Status CheckOptions(const PowerLawOptions& options) {
     return InvalidArgument("the number of edges is " + std::to_string(options.num_edges) + ": expected at most 2^40");
   }
   if (options.num_edges > 0 && options.num_nodes < 2) {
-    return InvalidArgument("a graph of one node has no edges but self loops: expected 0 edges or 2 nodes");
+    return InvalidArgument("a graph of one node has no edges except self loops: expected 0 edges or at least 2 nodes");
   }
   RETURN_IF_ERROR(CheckExponent("the exponent of out-degrees", options.out_degree_exponent));
   RETURN_IF_ERROR(CheckExponent("the exponent of in-degrees", options.in_degree_exponent));
   RETURN_IF_ERROR(CheckFraction("the fraction of edges within a community", options.within_community));
   RETURN_IF_ERROR(CheckFraction("the label noise", options.label_noise));
-  if (options.community_size == 0) return InvalidArgument("the community size is 0: expected a number of nodes");
+  if (options.community_size == 0) return InvalidArgument("the community size is 0: expected at least 1 node");
   if (options.num_classes < 0 || options.num_classes > (1 << 24)) {
     return InvalidArgument("the number of classes is " + std::to_string(options.num_classes) + ": expected 0 to 2^24");
   }
@@ -34,6 +34,7 @@ Status CheckOptions(const PowerLawOptions& options) {
   return CheckSplitFractions(options.split);
 }
 
+// Draws the endpoints of edges as ranks.
 class EdgeDrawer {
  public:
   explicit EdgeDrawer(const PowerLawOptions& options)
@@ -50,6 +51,7 @@ class EdgeDrawer {
   struct Ranks {
     uint64_t source, destination;
   };
+  // Returns the endpoints of edge number `edge`, which are different ranks.
   Ranks Draw(uint64_t edge) const {
     PhiloxStream random(key_, edge);
     const uint64_t source = sources_.At(random.NextUnitDouble());
@@ -67,7 +69,7 @@ class EdgeDrawer {
 
   uint64_t MoveToCommunity(uint64_t source, uint64_t rank) const {
     const uint64_t moved = rank - rank % num_communities_ + source % num_communities_;
-    return moved < num_nodes_ ? moved : moved - num_communities_;  // the last row of ranks may be incomplete
+    return moved < num_nodes_ ? moved : moved - num_communities_;  // the last C ranks may be incomplete
   }
 
   uint64_t num_nodes_;
@@ -128,8 +130,8 @@ Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int th
 
   const EdgeDrawer drawer(options);
   const std::vector<uint32_t> ids =
-      ShuffledNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, 0), options.num_nodes, threads);
-  AddExpected(meter, options.num_edges * kBytesOfEdge + BytesOfFeatures(options.num_nodes, options.features));
+      ShuffleNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, 0), options.num_nodes, threads);
+  AddExpected(meter, options.num_edges * kBytesOfEdge + ComputeFeatureBytes(options.num_nodes, options.features));
   graph.edges.push_back(DrawEdges(options, drawer, ids, threads, meter));
   if (options.edge_weights) graph.edges[0].columns[kEdgeWeightColumn] = DrawWeights(options, threads);
 
@@ -142,14 +144,14 @@ Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int th
   };
   NodeSet nodes{.count = options.num_nodes};
   if (options.features.width > 0) {
-    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads, meter);
+    nodes.columns[kFeatureColumn] = GenerateFeatures(classes, options.features, options.seed, threads, meter);
   }
   if (options.num_classes > 0) {
     nodes.columns[kLabelColumn] =
-        GeneratedLabels(classes, options.num_classes, options.label_noise, options.seed, threads);
+        GenerateLabels(classes, options.num_classes, options.label_noise, options.seed, threads);
   }
   graph.nodes.push_back(std::move(nodes));
-  graph.splits[kRandomSplit][0] = GeneratedSplit(options.num_nodes, options.split, options.seed, 0, threads);
+  graph.splits[kRandomSplit][0] = GenerateSplit(options.num_nodes, options.split, options.seed, 0, threads);
   return graph;
 }
 

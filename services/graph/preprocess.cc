@@ -1,3 +1,6 @@
+// Preprocess finds the held-out pairs of each edge type, drops them from the training part of the split, and filters
+// the edges of each type (EdgeFilter). A homogeneous graph gets its reverse edges in the filter; a typed graph gets
+// reverse relations afterwards, which share the arrays of the filtered edges. Features are converted last.
 #include "services/graph/preprocess.h"
 
 #include <algorithm>
@@ -64,22 +67,22 @@ Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema,
 Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const PreprocessOptions& options) {
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;
-  const HeldOutEdges& of = *options.held_out;
+  const HeldOutEdges& requested = *options.held_out;
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types,
-                   FindHeldOutEdgeTypes(of, graph.schema, options.add_reverse_edges));
-  if (types.empty()) return NotFound("there is no split '" + of.split + "' of a graph without edges");
+                   FindHeldOutEdgeTypes(requested, graph.schema, options.add_reverse_edges));
+  if (types.empty()) return NotFound("there is no edge split '" + requested.split + "': the graph has no edge types");
   std::optional<EdgeTypeId> reverse;
-  if (!of.reverse_edge_type.empty()) {
+  if (!requested.reverse_edge_type.empty()) {
     if (types.size() > 1) {
-      return InvalidArgument("'" + of.reverse_edge_type + "' is the reverse of one edge type, and the graph has " +
-                             std::to_string(types.size()) +
+      return InvalidArgument("'" + requested.reverse_edge_type +
+                             "' is the reverse of one edge type, and the graph has " + std::to_string(types.size()) +
                              ": name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
-    ASSIGN_OR_RETURN(reverse,
-                     FindExistingReverse(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
+    ASSIGN_OR_RETURN(reverse, FindExistingReverse(graph.schema, types.front(), requested.reverse_edge_type,
+                                                  options.add_reverse_edges));
   }
   if (options.add_reverse_edges && graph.schema.is_homogeneous()) reverse = types.front();
-  const auto named = graph.edge_splits.find(of.split);
+  const auto named = graph.edge_splits.find(requested.split);
   for (const EdgeTypeId type : types) {
     if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
       std::string existing;
@@ -89,8 +92,9 @@ Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const Prep
               (existing.empty() ? "'" : ", '") + name + "' of '" + graph.schema.edge_types()[other].Name() + "'";
         }
       }
-      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() +
-                      "'; the graph's splits of edges are " + (existing.empty() ? "none" : existing));
+      return NotFound("there is no split '" + requested.split + "' of edge type '" +
+                      graph.schema.EdgeType(type).Name() + "'; the graph's splits of edges are " +
+                      (existing.empty() ? "none" : existing));
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
       const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();
@@ -104,8 +108,8 @@ Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const Prep
   return held_out;
 }
 
-// Removes the training pairs of the split that are held-out pairs or their reverse, and returns their number. If there
-// are none, the arrays stay unchanged, because they may be memory-mapped.
+// Removes the training pairs of the split that are in `held_out` and returns the number of removed pairs. If it is 0,
+// the arrays stay unchanged, because they may be memory-mapped.
 uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
   uint64_t num_dropped = 0;
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
@@ -138,6 +142,8 @@ uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const s
   return num_dropped;
 }
 
+// Drops edges of a type as `options` request, and adds the reverse edges of a homogeneous graph. Adds the numbers of
+// changed edges to `changes`, unless null.
 void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
                  int threads, EdgeChanges* changes) {
   const NodeTypeId source = graph.schema.SourceOf(type), destination = graph.schema.DestinationOf(type);
@@ -169,9 +175,9 @@ void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& o
   edges = filter.Apply(std::move(edges));
 }
 
-// The reverse of a relation shares its arrays, with source and destination swapped. `num_original_edges` is the m of
-// original id m + i.
-EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads) {
+// Returns the edges of the reverse relation, which share the arrays of `edges` with source and destination swapped. The
+// reverse of the edge with original ID i gets num_original_edges + i.
+EdgeSet Reverse(const EdgeSet& edges, uint64_t num_original_edges, int threads) {
   EdgeSet reversed{.sources = edges.destinations, .destinations = edges.sources, .columns = edges.columns};
   const auto m = static_cast<int64_t>(edges.num_edges());
   reversed.original_ids = Tensor::Zeros(DType::kU64, {m});
@@ -184,7 +190,7 @@ EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads)
   return reversed;
 }
 
-EdgePairs Reversed(const EdgePairs& pairs, uint64_t num_original_edges) {
+EdgePairs Reverse(const EdgePairs& pairs, uint64_t num_original_edges) {
   return {.sources = pairs.destinations,
           .destinations = pairs.sources,
           .edge_ids = pairs.edge_ids.Plus(num_original_edges)};
@@ -201,7 +207,7 @@ Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>
     for (auto& [type, split] : by_type) {
       ASSIGN_OR_RETURN(const EdgeTypeId reverse, graph.schema.FindEdgeType(types[num_forward + type].Name()));
       const uint64_t m = num_original_edges[type];
-      renumbered[reverse.value] = {Reversed(split.train, m), Reversed(split.validation, m), Reversed(split.test, m)};
+      renumbered[reverse.value] = {Reverse(split.train, m), Reverse(split.validation, m), Reverse(split.test, m)};
       ASSIGN_OR_RETURN(const EdgeTypeId forward, graph.schema.FindEdgeType(types[type].Name()));
       renumbered[forward.value] = std::move(split);
     }
@@ -210,13 +216,14 @@ Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>
   return {};
 }
 
+// Adds a reverse relation for each edge type. num_original_edges: by EdgeTypeId, before edges were dropped.
 Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_original_edges, int threads) {
   std::vector<CanonicalEdgeType> types = graph.schema.edge_types();
   std::vector<EdgeSet> edges = std::move(graph.edges);
   const size_t num_forward = types.size();
   for (size_t t = 0; t < num_forward; ++t) {
     types.push_back(ReverseRelation(CanonicalEdgeType(types[t])));
-    edges.push_back(Reversed(edges[t], num_original_edges[t], threads));
+    edges.push_back(Reverse(edges[t], num_original_edges[t], threads));
   }
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make(graph.schema.node_types(), types));
   graph.edges.assign(types.size(), {});

@@ -23,16 +23,16 @@ Result<GraphSchema> WithReverseRelations(const GraphSchema& schema);
 // Edges that are only used for evaluation and must not take part in message passing.
 struct HeldOutEdges {
   std::string split;                         // name of the edge split
-  std::string edge_type;                     // "a:r:b" or "r"; empty: those in edge_types, or all
+  std::string edge_type;                     // "a:r:b" or "r"; empty: see edge_types
   std::string reverse_edge_type;             // see PreprocessOptions::held_out; may be empty
-  std::vector<std::string> edge_types = {};  // used instead of edge_type to name several
+  std::vector<std::string> edge_types = {};  // several names instead of edge_type; both empty: all edge types
 
   // Returns the edge types that edge_type and edge_types name; empty: all edge types.
   std::vector<std::string> Names() const;
 };
 
 // Returns the edge types whose edges are held out, ascending and distinct. A name may also be that of a reverse
-// relation that add_reverse_edges has not created yet: it then stands for the forward relation. Returns NotFound if an
+// relation that add_reverse_edges has not created yet: it then selects the forward relation. Returns NotFound if an
 // edge type does not exist.
 Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_out, const GraphSchema& schema,
                                                      bool add_reverse_edges);
@@ -48,7 +48,7 @@ struct PreprocessOptions {
   // Drops all edges (u, v) that are a pair of the split's validation or test part, and all edges (v, u) of
   // reverse_edge_type. With add_reverse_edges, the reverse type needs no name: a homogeneous graph loses (v, u) from
   // the same edge type, and a typed graph gets no reverse of a dropped edge. Training pairs of the split are dropped by
-  // the same rule; the rest of the split is unchanged.
+  // the same rule; its validation and test parts are unchanged.
   std::optional<HeldOutEdges> held_out = {};
   // Applied to floating node columns of two or more dimensions. The columns in label_columns are not features and are
   // left unchanged.
@@ -69,7 +69,7 @@ struct EdgeChanges {
 // Returns the preprocessed graph. `graph` must be valid (ValidateSourceGraph). Unchanged arrays are shared, not copied;
 // changed columns are replaced one at a time, so that memory never holds two copies of all of them. Sets
 // EdgeSet::original_ids for edge types in which an edge's position is no longer its original ID. `changes`, unless
-// null, receives the number of changed edges.
+// null, receives the numbers of changed edges.
 //
 // InvalidArgument: the options change edges of a graph whose edges have been changed before, a relation "rev_..."
 // already exists, converting the features of a row gives a value that is not finite (ConvertFeatures), or held_out's

@@ -5,7 +5,7 @@ namespace espalier::graph {
 RankSampler::RankSampler(uint64_t num_ranks, double exponent, double max_share)
     : num_ranks_(num_ranks), power_(1 - 1 / (exponent - 1)), inverse_power_(1 / power_) {
   if (max_share > 0 && ShareOfFirst(0) > max_share) {
-    // Bisection: the share of rank 0 falls toward 1 / num_ranks as the shift grows.
+    // Finds the shift by bisection: the share of rank 0 falls toward 1 / num_ranks as the shift grows.
     double too_small = 0, large_enough = 1;
     while (ShareOfFirst(large_enough) > max_share && large_enough < 1e6 * static_cast<double>(num_ranks)) {
       large_enough *= 2;

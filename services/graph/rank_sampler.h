@@ -1,6 +1,7 @@
 // Draws ranks 0, 1, 2, ... with power-law probabilities in constant time and memory: rank r has weight (r + shift)^-a
-// with a = 1 / (exponent - 1). These are the weights of a Chung-Lu graph whose degrees have that exponent. The sum over
-// ranks is approximated by an integral, whose inverse has a closed form.
+// with a = 1 / (exponent - 1); a shift above 0 limits the weight of the first ranks. These are the weights of a
+// Chung-Lu graph whose degrees have that exponent. The sum over ranks is approximated by an integral, whose inverse has
+// a closed form.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Node types are found by binary search in their sorted names. Edge types are found by linear search, because a
+// relation alone may be ambiguous.
 #include "services/graph/schema.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ bool IsWordCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The most names listed in a message, because a knowledge graph has hundreds of relations.
+// The largest number of names that a message lists. A knowledge graph has hundreds of relations.
 constexpr size_t kMaxListed = 40;
 
 Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
@@ -70,16 +72,17 @@ Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name) {
 }
 
 Status CheckName(std::string_view kind, std::string_view name) {
-  const auto refuse = [&](const std::string& reason) {
+  const auto make_error = [&](const std::string& reason) {
     return InvalidArgument(std::string(kind) + " '" + std::string(name.substr(0, kMaxNameLength)) + "' " + reason);
   };
-  if (name.empty()) return refuse("is empty: expected a name");
+  if (name.empty()) return make_error("is empty: expected a name");
   if (name.size() > kMaxNameLength)
-    return refuse("... has more than " + std::to_string(kMaxNameLength) + " characters");
-  const bool good = IsWordCharacter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
-                      return IsWordCharacter(c) || c == '.' || c == '-';
-                    });
-  if (!good) return refuse("is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
+    return make_error("... has more than " + std::to_string(kMaxNameLength) + " characters");
+  const bool is_valid = IsWordCharacter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+                          return IsWordCharacter(c) || c == '.' || c == '-';
+                        });
+  if (!is_valid)
+    return make_error("is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
   return {};
 }
 

@@ -50,7 +50,7 @@ class GraphSchema {
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;
 
-  // The following take types that exist.
+  // The following functions require a type that exists (not checked).
   const std::string& NodeTypeName(NodeTypeId type) const { return node_types_[type.value]; }
   const CanonicalEdgeType& EdgeType(EdgeTypeId type) const { return edge_types_[type.value]; }
   NodeTypeId SourceOf(EdgeTypeId type) const { return source_[type.value]; }

@@ -1,3 +1,5 @@
+// Columns and edge endpoints are checked in parallel, splits by one thread. The lowest violating index is reported, so
+// the message does not depend on the number of threads.
 #include "services/graph/source_graph.h"
 
 #include <algorithm>
@@ -50,11 +52,11 @@ std::optional<int64_t> FirstNotFinite(const Tensor& column, MissingValues missin
   });
 }
 
-// "<where> row 3, value 0 is "
+// "<where> row 3, at index 0, is ": the index is that of the value in the row.
 std::string FormatElement(const Tensor& column, const std::string& where, int64_t element) {
   const int64_t row_elements = column.num_elements() / column.num_rows();
-  return where + " row " + std::to_string(element / row_elements) + ", value " +
-         std::to_string(element % row_elements) + " is ";
+  return where + " row " + std::to_string(element / row_elements) + ", at index " +
+         std::to_string(element % row_elements) + ", is ";
 }
 
 Status CheckFinite(const Tensor& column, MissingValues missing, const std::string& where, int threads) {
@@ -70,7 +72,8 @@ Status CheckFinite(const Tensor& column, MissingValues missing, const std::strin
   return InvalidArgument(element + "NaN: expected finite numbers; " + kOnlyLabelsLackValues);
 }
 
-// Reading any other byte as a bool is undefined behavior, and loaders of partitions reject it.
+// Checks that BOOL elements are 0 or 1. Reading another byte as a bool is undefined behavior, and loaders of partitions
+// reject it.
 Status CheckBools(const Tensor& column, const std::string& where, int threads) {
   if (column.dtype() != DType::kBool) return {};
   const std::byte* bytes = column.bytes();
@@ -108,7 +111,7 @@ Status CheckEdges(const SourceGraph& graph, EdgeTypeId type, const LabelColumns&
   if (edges.sources.dtype() != edges.destinations.dtype() ||
       edges.sources.num_rows() != edges.destinations.num_rows()) {
     return InvalidArgument(where + ": sources are " + edges.sources.ToString() + ", destinations " +
-                           edges.destinations.ToString() + ": expected the same");
+                           edges.destinations.ToString() + ": expected the same dtype and length");
   }
   RETURN_IF_ERROR(
       CheckEdgeEnds(edges.sources, graph.nodes_of(graph.schema.SourceOf(type)).count, where + ", sources", threads));
@@ -169,11 +172,11 @@ Status CheckPairs(const EdgePairs& pairs, uint64_t num_sources, uint64_t num_des
   }
   const std::span<const uint64_t> sources = pairs.sources.ids(), destinations = pairs.destinations.ids();
   for (size_t i = 0; i < sources.size(); ++i) {
-    const bool is_source = sources[i] >= num_sources;
-    if (!is_source && destinations[i] < num_destinations) continue;
-    return OutOfRange(where + ", " + (is_source ? "source" : "destination") + " of edge " + std::to_string(i) + " is " +
-                      std::to_string(is_source ? sources[i] : destinations[i]) + ": the type has " +
-                      std::to_string(is_source ? num_sources : num_destinations) + " nodes");
+    const bool is_source_invalid = sources[i] >= num_sources;
+    if (!is_source_invalid && destinations[i] < num_destinations) continue;
+    return OutOfRange(where + ", " + (is_source_invalid ? "source" : "destination") + " of edge " + std::to_string(i) +
+                      " is " + std::to_string(is_source_invalid ? sources[i] : destinations[i]) + ": the type has " +
+                      std::to_string(is_source_invalid ? num_sources : num_destinations) + " nodes");
   }
   return {};
 }
@@ -201,8 +204,8 @@ Status CheckEdgeSplits(const SourceGraph& graph) {
 Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels) {
   const GraphSchema& schema = graph.schema;
   if (graph.nodes.size() != schema.num_node_types() || graph.edges.size() != schema.num_edge_types()) {
-    return InvalidArgument("the graph has " + std::to_string(graph.nodes.size()) + " node and " +
-                           std::to_string(graph.edges.size()) + " edge sets, its schema " +
+    return InvalidArgument("the graph has " + std::to_string(graph.nodes.size()) + " node sets and " +
+                           std::to_string(graph.edges.size()) + " edge sets: expected those of its schema, " +
                            std::to_string(schema.num_node_types()) + " and " + std::to_string(schema.num_edge_types()));
   }
   uint64_t num_nodes = 0;

@@ -1,5 +1,6 @@
 // A whole graph as the user provides it: typed edge lists, node and edge columns, labels and splits, all by original
-// ID. Readers and generators produce it; partitioners cut it. Arrays are in memory or mapped from files (see Tensor).
+// ID. Readers and generators produce it; partitioners divide it. Arrays are in memory or mapped from files (see
+// Tensor).
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@ namespace espalier::graph {
 struct NodeSet {
   uint64_t count = 0;
   std::map<std::string, Tensor> columns;  // each [count, ...]
-  // By column, for columns of I8 that stand for scaled values: one scale for each element of a row (feature_scales.h).
+  // By column, for columns of I8 with scaled values: one scale for each element of a row (feature_scales.h).
   std::map<std::string, std::vector<float>> scales = {};
 };
 

@@ -84,8 +84,8 @@ TEST(ValidateSourceGraphTest, LabelsMayLackValuesInEveryFloatingType) {
   };
   EXPECT_EQ(with(DType::kF16, {0x7E00, 0xFE00, 0x7C01}), "OK");
   EXPECT_EQ(with(DType::kBF16, {0x7FC0, 0xFFC0, 0x7F81}), "OK");
-  EXPECT_THAT(with(DType::kF16, {0x7E00, 0xFC00, 0}), HasSubstr("row 1, value 0 is infinite"));
-  EXPECT_THAT(with(DType::kBF16, {0, 0, 0x7F80}), HasSubstr("row 2, value 0 is infinite"));
+  EXPECT_THAT(with(DType::kF16, {0x7E00, 0xFC00, 0}), HasSubstr("row 1, at index 0, is infinite"));
+  EXPECT_THAT(with(DType::kBF16, {0, 0, 0x7F80}), HasSubstr("row 2, at index 0, is infinite"));
 
   SourceGraph graph = testing::PathGraph(2);
   graph.nodes[0].columns["y"] = Tensor::FromVector(std::vector<double>{std::numeric_limits<double>::quiet_NaN(), 1});
@@ -94,14 +94,14 @@ TEST(ValidateSourceGraphTest, LabelsMayLackValuesInEveryFloatingType) {
   EXPECT_EQ(Violation(graph), "OK");
   graph.edges[0].columns["weight"] = graph.edges[0].columns["edge-label"];
   EXPECT_THAT(Violation(graph),
-              HasSubstr("column 'weight' row 0, value 0 is NaN: expected finite numbers; only label"));
+              HasSubstr("column 'weight' row 0, at index 0, is NaN: expected finite numbers; only label"));
 }
 
 TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   SourceGraph graph = testing::PathGraph(3);
   graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{0, 1, 2, kNan, 4, 5}, {3, 2});
-  EXPECT_THAT(Violation(graph), HasSubstr("node type 'node', column 'node-feat' row 1, value 1 is NaN"));
+  EXPECT_THAT(Violation(graph), HasSubstr("node type 'node', column 'node-feat' row 1, at index 1, is NaN"));
 
   // Infinity as the 16-bit types write it, and as F64.
   const auto with = [](DType dtype, std::vector<uint16_t> bits) {
@@ -110,13 +110,13 @@ TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
     halves.nodes[0].columns["node-feat"] = Tensor::Wrap(dtype, {3, 1}, owner->data(), owner);
     return Violation(halves);
   };
-  EXPECT_THAT(with(DType::kF16, {0, 0, 0x7C00}), HasSubstr("row 2, value 0 is infinite"));
-  EXPECT_THAT(with(DType::kBF16, {0, 0xFF80, 0}), HasSubstr("row 1, value 0 is infinite"));
+  EXPECT_THAT(with(DType::kF16, {0, 0, 0x7C00}), HasSubstr("row 2, at index 0, is infinite"));
+  EXPECT_THAT(with(DType::kBF16, {0, 0xFF80, 0}), HasSubstr("row 1, at index 0, is infinite"));
   EXPECT_EQ(with(DType::kBF16, {0x7C00, 0x4000, 0x7F7F}), "OK");
   EXPECT_EQ(with(DType::kF16, {0x7BFF, 0x4000, 0x8000}), "OK");
   graph = testing::PathGraph(1);
   graph.nodes[0].columns["x"] = Tensor::FromVector(std::vector<double>{-std::numeric_limits<double>::infinity()});
-  EXPECT_THAT(Violation(graph), HasSubstr("column 'x' row 0, value 0 is infinite"));
+  EXPECT_THAT(Violation(graph), HasSubstr("column 'x' row 0, at index 0, is infinite"));
 }
 
 // NumPy's view(bool) creates such bytes. A process that loads a partition with them would report a damaged file.
@@ -126,13 +126,14 @@ TEST(ValidateSourceGraphTest, NamesTheRowOfABoolThatIsNeitherZeroNorOne) {
   flags.mutable_bytes()[0] = std::byte{1};
   EXPECT_EQ(Violation(graph), "OK");
   flags.mutable_bytes()[3] = std::byte{255};
-  EXPECT_EQ(Violation(graph),
-            "INVALID_ARGUMENT: node type 'node', column 'flags' row 1, value 1 is 255: expected 0 or 1, because the "
-            "column is BOOL");
+  EXPECT_EQ(
+      Violation(graph),
+      "INVALID_ARGUMENT: node type 'node', column 'flags' row 1, at index 1, is 255: expected 0 or 1, because the "
+      "column is BOOL");
   graph = testing::PathGraph(3);
   Tensor& mask = graph.edges[0].columns["mask"] = Tensor::Zeros(DType::kBool, {4});
   mask.mutable_bytes()[3] = std::byte{2};
-  EXPECT_THAT(Violation(graph), HasSubstr("column 'mask' row 3, value 0 is 2"));
+  EXPECT_THAT(Violation(graph), HasSubstr("column 'mask' row 3, at index 0, is 2"));
 }
 
 TEST(ValidateSourceGraphTest, RefusesColumnsOfOtherLengths) {

@@ -1,5 +1,5 @@
-// A node of rank r has class r mod K. To draw a source of class k, the generator draws a row j from a power law and
-// takes the rank j * K + k.
+// With K classes, a node of rank r has class r mod K. To draw a source of class k, the generator draws a number j from
+// a power law and takes the rank j * K + k.
 #include <array>
 #include <cmath>
 
@@ -46,17 +46,18 @@ Status CheckOptions(const TypedOptions& options) {
 
 struct Relation {
   std::string source_type;
-  uint64_t shift;  // the class of a source is the class of its destination plus this shift
-  uint64_t stream;
+  uint64_t shift;   // the class of a source is the class of its destination plus this shift
+  uint64_t stream;  // `type` of GeneratorKey
 };
 
-// Both types' ids by rank.
+// The IDs of papers and of authors, by rank.
 struct ShuffledTypes {
   std::vector<uint32_t> papers;
   std::vector<uint32_t> authors;
 };
 
-uint64_t EdgesOfRelation(const TypedOptions& options) {
+// Returns the number of edges of each relation.
+uint64_t CountEdgesPerRelation(const TypedOptions& options) {
   return static_cast<uint64_t>(options.edges_per_relation * static_cast<double>(options.num_papers));
 }
 
@@ -65,23 +66,23 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
   const bool from_papers = relation.source_type == "paper";
   const std::vector<uint32_t>& source_ids = from_papers ? ids.papers : ids.authors;
   const auto num_classes = static_cast<uint64_t>(options.num_classes);
-  const auto m = static_cast<int64_t>(EdgesOfRelation(options));
+  const auto m = static_cast<int64_t>(CountEdgesPerRelation(options));
   EdgeSet edges{.sources = Tensor::Zeros(DType::kU32, {m}), .destinations = Tensor::Zeros(DType::kU32, {m})};
   const auto sources = edges.sources.mutable_values<uint32_t>();
   const auto destinations = edges.destinations.mutable_values<uint32_t>();
-  const RankSampler heights(source_ids.size() / num_classes, options.out_degree_exponent, 0);
+  const RankSampler multiples(source_ids.size() / num_classes, options.out_degree_exponent, 0);
   const uint64_t key = GeneratorKey(options.seed, GeneratorStream::kEdges, relation.stream);
   ParallelFor(threads, m, kRelationGrain, [&](int64_t begin, int64_t end) {
     for (auto e = static_cast<size_t>(begin); e < static_cast<size_t>(end); ++e) {
       PhiloxStream random(key, e);
       const uint64_t destination = random.NextBelow(static_cast<uint32_t>(ids.papers.size()));
-      const bool faithful = random.NextUnitDouble() < options.fidelity;
+      const bool is_faithful = random.NextUnitDouble() < options.fidelity;
       const uint64_t any_class = random.NextBelow(static_cast<uint32_t>(num_classes));
-      const uint64_t source_class = faithful ? (destination + relation.shift) % num_classes : any_class;
-      const uint64_t height = heights.At(random.NextUnitDouble());
-      uint64_t source = height * num_classes + source_class;
+      const uint64_t source_class = is_faithful ? (destination + relation.shift) % num_classes : any_class;
+      const uint64_t multiple = multiples.At(random.NextUnitDouble());
+      uint64_t source = multiple * num_classes + source_class;
       // Avoids a self loop by taking the next node of the same class.
-      if (from_papers && source == destination) source += height == 0 ? num_classes : uint64_t{0} - num_classes;
+      if (from_papers && source == destination) source += multiple == 0 ? num_classes : uint64_t{0} - num_classes;
       sources[e] = source_ids[source];
       destinations[e] = ids.papers[destination];
     }
@@ -97,11 +98,11 @@ NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids,
       .ids = ids, .class_of_rank = [=](uint64_t rank) { return rank % num_classes; }, .type = type};
   NodeSet nodes{.count = ids.size()};
   if (options.features.width > 0) {
-    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads, meter);
+    nodes.columns[kFeatureColumn] = GenerateFeatures(classes, options.features, options.seed, threads, meter);
   }
   if (type == 0) {
     nodes.columns[kLabelColumn] =
-        GeneratedLabels(classes, options.num_classes, options.label_noise, options.seed, threads);
+        GenerateLabels(classes, options.num_classes, options.label_noise, options.seed, threads);
   }
   return nodes;
 }
@@ -122,13 +123,13 @@ Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads,
   graph.name = options.name;
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"author", "paper"}, std::move(edge_types)));
 
-  const ShuffledTypes ids{.papers = ShuffledNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, kPapers),
-                                                    options.num_papers, threads),
-                          .authors = ShuffledNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, kAuthors),
-                                                     options.num_authors, threads)};
+  const ShuffledTypes ids{.papers = ShuffleNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, kPapers),
+                                                   options.num_papers, threads),
+                          .authors = ShuffleNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, kAuthors),
+                                                    options.num_authors, threads)};
   graph.edges.resize(graph.schema.num_edge_types());
-  AddExpected(meter, graph.schema.num_edge_types() * EdgesOfRelation(options) * kBytesOfTypedEdge +
-                         BytesOfFeatures(options.num_papers + options.num_authors, options.features));
+  AddExpected(meter, graph.schema.num_edge_types() * CountEdgesPerRelation(options) * kBytesOfTypedEdge +
+                         ComputeFeatureBytes(options.num_papers + options.num_authors, options.features));
   for (size_t r = 0; r < num_relations; ++r) {
     for (const bool from_papers : {true, false}) {
       const Relation relation{from_papers ? "paper" : "author", r, 2 * r + (from_papers ? 0 : 1)};
@@ -143,7 +144,7 @@ Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads,
   graph.nodes[paper.value] = MakeNodes(options, ids.papers, kPapers, threads, meter);
   graph.nodes[author.value] = MakeNodes(options, ids.authors, kAuthors, threads, meter);
   graph.splits[kRandomSplit][paper.value] =
-      GeneratedSplit(options.num_papers, options.split, options.seed, kPapers, threads);
+      GenerateSplit(options.num_papers, options.split, options.seed, kPapers, threads);
   return graph;
 }
 

@@ -1,3 +1,7 @@
+// Each call takes a curl easy handle, which owns a connection, from the idle ones or makes a new one, and returns it
+// only after success. curl calls OnHeader and OnBody with the bytes of the response and OnRead for the bytes of the
+// request; the callbacks share one Exchange. A callback aborts the exchange by returning another number than it was
+// given.
 #include "services/http/curl_transport.h"
 
 #include <curl/curl.h>
@@ -25,31 +29,33 @@ struct Exchange {
   Response response;
   size_t body_sent = 0;
   size_t header_bytes = 0;
-  bool has_overflown = false;
+  bool has_overflown = false;  // the response is longer than a limit allows
 };
 
-std::string_view Trimmed(std::string_view text) {
+std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && std::strchr(" \t\r\n", text.back()) != nullptr) text.remove_suffix(1);
   return text;
 }
 
+// The callbacks of curl get `count` items of size `one`, which is always 1, and return how many bytes they have
+// handled.
 size_t OnHeader(char* bytes, size_t one, size_t count, void* user) {
   Exchange& exchange = *static_cast<Exchange*>(user);
-  const std::string_view line = Trimmed({bytes, one * count});
+  const std::string_view line = Trim({bytes, one * count});
   exchange.header_bytes += one * count;
   if (exchange.header_bytes > kMaxHeaderBytes) {
     exchange.has_overflown = true;
     return 0;
   }
-  if (line.starts_with("HTTP/")) {  // a 1xx response is followed by the final one
+  if (line.starts_with("HTTP/")) {  // drops the headers of an earlier 1xx response
     exchange.response.headers.clear();
     return one * count;
   }
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return one * count;
-  std::string name = ToLowerAscii(std::string(Trimmed(line.substr(0, colon))));
-  exchange.response.headers.emplace_back(std::move(name), std::string(Trimmed(line.substr(colon + 1))));
+  std::string name = ToLowerAscii(std::string(Trim(line.substr(0, colon))));
+  exchange.response.headers.emplace_back(std::move(name), std::string(Trim(line.substr(colon + 1))));
   return one * count;
 }
 
@@ -59,25 +65,24 @@ bool IsSuccess(CURL* easy) {
   return status >= 200 && status < 300;
 }
 
-// The receiver of the body. `easy` serves to read the status.
-struct Receiver {
-  CURL* easy;
+struct BodyReceiver {
+  CURL* easy;  // for the status of the response
   Exchange& exchange;
 };
 
 size_t OnBody(char* bytes, size_t one, size_t count, void* user) {
-  Receiver& receiver = *static_cast<Receiver*>(user);
+  BodyReceiver& receiver = *static_cast<BodyReceiver*>(user);
   Response& response = receiver.exchange.response;
   const SendOptions& options = receiver.exchange.options;
   const size_t size_bytes = one * count;
-  const bool goes_into = options.into.data() != nullptr && IsSuccess(receiver.easy);
-  const size_t room =
-      goes_into ? options.into.size() - response.bytes_into : options.max_body_bytes - response.body.size();
-  if (size_bytes > room) {
+  const bool uses_buffer = options.into.data() != nullptr && IsSuccess(receiver.easy);
+  const size_t max_bytes =
+      uses_buffer ? options.into.size() - response.bytes_into : options.max_body_bytes - response.body.size();
+  if (size_bytes > max_bytes) {
     receiver.exchange.has_overflown = true;
     return 0;
   }
-  if (goes_into) {
+  if (uses_buffer) {
     std::memcpy(options.into.data() + response.bytes_into, bytes, size_bytes);
     response.bytes_into += size_bytes;
   } else {
@@ -110,7 +115,7 @@ class HeaderList {
   explicit HeaderList(const Headers& headers) {
     // curl sends a header with an empty value only in the form "name;".
     for (const auto& [name, value] : headers) Append(value.empty() ? name + ";" : name + ": " + value);
-    Append("Expect:");  // do not wait for "100 Continue", which costs a round trip per part
+    Append("Expect:");  // do not wait for "100 Continue", which costs a round trip
   }
   ~HeaderList() { curl_slist_free_all(list_); }
   HeaderList(const HeaderList&) = delete;
@@ -138,7 +143,7 @@ void SetMethod(CURL* easy, const Request& request) {
   } else if (request.method == "GET") {
     Set(easy, CURLOPT_HTTPGET, 1L);
   } else {
-    // PUT and POST send a length even if it is 0.
+    // PUT and POST send a Content-Length even if it is 0.
     if (request.method != "DELETE" || !request.body.empty()) {
       Set(easy, CURLOPT_UPLOAD, 1L);
       Set(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
@@ -157,7 +162,7 @@ void SetLimits(CURL* easy, const SendOptions& options, milliseconds connect_time
   Set(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));  // NOLINT
 }
 
-// Returns whether OpenSSL reports that the peer does not speak TLS. The message differs between versions.
+// Returns whether curl failed because the peer does not speak TLS. OpenSSL's message differs between versions.
 bool IsPlainPort(CURLcode code, std::string_view details) {
   if (code != CURLE_SSL_CONNECT_ERROR) return false;
   for (const char* words :
@@ -167,12 +172,15 @@ bool IsPlainPort(CURLcode code, std::string_view details) {
   return false;
 }
 
-Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
+Status ToStatus(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
   if (exchange.has_overflown) {
-    const std::string message = origin + " responds with more bytes than requested";
-    const bool is_range = exchange.options.into.data() != nullptr;
-    return is_range ? Unimplemented(message + ": the service does not support ranges, or is not an S3 service")
-                    : Internal(message);
+    if (exchange.options.into.data() != nullptr) {
+      return Unimplemented(origin +
+                           " responds with more bytes than requested: the service does not support ranges, or "
+                           "is not an S3 service");
+    }
+    return Internal(origin + " responds with more than " + std::to_string(exchange.options.max_body_bytes) +
+                    " bytes of body or " + std::to_string(kMaxHeaderBytes) + " bytes of headers");
   }
   const std::string message = origin + ": " + (details[0] != '\0' ? details : curl_easy_strerror(code));
   if (IsPlainPort(code, details)) {
@@ -217,7 +225,7 @@ class CurlTransport::Handle {
     ASSIGN_OR_RETURN(const Url url, ParseUrl(request.url));
     curl_easy_reset(easy_);  // keeps the connection and the TLS session
     Exchange exchange{.request = request, .options = options};
-    Receiver receiver{easy_, exchange};
+    BodyReceiver receiver{easy_, exchange};
     const HeaderList headers(request.headers);
     char details[CURL_ERROR_SIZE] = "";
     Set(easy_, CURLOPT_ERRORBUFFER, details);
@@ -235,14 +243,14 @@ class CurlTransport::Handle {
     SetLimits(easy_, options, settings.connect_timeout);
     SetTransport(request, settings);
     const CURLcode code = curl_easy_perform(easy_);
-    if (code != CURLE_OK) return StatusOfCurl(code, exchange, url.Origin(), details);
+    if (code != CURLE_OK) return ToStatus(code, exchange, url.Origin(), details);
     long status = 0;  // NOLINT: curl's type
     curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
     exchange.response.status = static_cast<int>(status);
     return std::move(exchange.response);
   }
 
-  // Returns whether the port of an http:// URL speaks TLS with any certificate. Sends nothing after the handshake.
+  // Returns whether the port of an http:// URL completes a TLS handshake, with any certificate. Sends no request.
   bool CompletesTlsHandshake(const Request& request, const CurlOptions& settings, milliseconds time_left) {
     const std::string url = "https" + request.url.substr(std::string_view("http").size());
     const auto limit = std::min(settings.connect_timeout, time_left);

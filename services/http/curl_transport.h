@@ -30,7 +30,7 @@ class CurlTransport final : public Transport {
   Result<Response> Send(const Request& request, const SendOptions& options) override;
 
  private:
-  class Handle;  // an easy handle, with its connection
+  class Handle;  // an easy handle of curl with its connection
   std::unique_ptr<Handle> TakeHandle();
   void GiveBack(std::unique_ptr<Handle> handle);
   Status ExplainEmptyReply(Status status, const Request& request, const SendOptions& options);
@@ -38,7 +38,7 @@ class CurlTransport final : public Transport {
   const CurlOptions options_;
   Mutex mutex_;
   std::vector<std::unique_ptr<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // that have responded at least once
+  std::set<std::string> answered_origins_ ABSL_GUARDED_BY(mutex_);  // origins that have sent a response
 };
 
 }  // namespace espalier::http

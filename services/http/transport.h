@@ -1,5 +1,5 @@
-// The interface for HTTP exchanges of the protocols over HTTP (S3, STS, metadata endpoints). CurlTransport implements
-// it over the network; tests use scripted implementations.
+// The interface through which S3, STS and metadata endpoints are called over HTTP. CurlTransport implements it over the
+// network; tests use scripted implementations.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ struct Response {
   Headers headers;        // names in lower case
   std::string body;       // empty if it was written to SendOptions::into
   size_t bytes_into = 0;  // number of bytes written to SendOptions::into
-  std::string method;     // of the request, if the sender has set it
+  std::string method;     // of the request; empty unless the caller of Send sets it
 
   // Returns the value of the first header with this (lower-case) name, or null.
   const std::string* Header(std::string_view name) const;
@@ -40,11 +40,11 @@ struct Response {
 
 struct SendOptions {
   Deadline deadline;
-  // The exchange fails after a time of this length with less than 32 KiB/s on average in both directions.
+  // The exchange fails if its rate, upload plus download, stays below 32 KiB/s for this long.
   std::chrono::seconds stall_timeout{15};
-  size_t max_body_bytes = size_t{1} << 20;  // of Response::body
-  // The buffer for the body of a 2xx response; null data: the body goes to Response::body. Must outlive the exchange.
-  // After an error, its content is unspecified.
+  size_t max_body_bytes = size_t{1} << 20;  // limit of Response::body; does not apply to `into`
+  // The buffer for the body of a 2xx response, which must outlive the exchange. Its content is unspecified after an
+  // error. If its data() is null, the body goes to Response::body.
   std::span<std::byte> into;
 };
 
@@ -55,7 +55,8 @@ class Transport {
   // Returns the complete response, for any HTTP status. Errors: Unavailable (no connection, connection reset, truncated
   // response), DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted, or http:// is used for a
   // TLS port or https:// for a plain one), Internal (more than max_body_bytes), Unimplemented (more bytes than
-  // SendOptions::into can hold). Messages contain the host but no other part of the request.
+  // SendOptions::into can hold), InvalidArgument (invalid URL). Messages contain the scheme, host and port of the URL
+  // but no other part of the request.
   virtual Result<Response> Send(const Request& request, const SendOptions& options) = 0;
 };
 

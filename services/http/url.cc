@@ -30,8 +30,8 @@ bool IsHost(std::string_view host) {
 int ParsePort(std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  const bool good = error == std::errc() && end == text.data() + text.size() && port > 0 && port < 65536;
-  return good ? port : 0;
+  const bool is_port = error == std::errc() && end == text.data() + text.size() && port > 0 && port < 65536;
+  return is_port ? port : 0;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
 // document, which docs/disttraining.md describes. enum_names.h has the spelling of the enums, except those of draws,
 // which are in sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need
-// not repeat its checks. Rows of the field table (fields/) take the defaults of fields from the initial values of
-// members; the comment of a member says if documents have another default.
+// not repeat its checks. The initial value of a member is the default of its field in documents (fields/field_table.h),
+// unless the member's comment gives another default.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || t
 struct S3Storage {
   std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3, or AWS
   std::string region;              // empty: AWS_REGION, or us-east-1
-  std::string credentials_secret;  // Kubernetes Secret; only for clusters, elsewhere the environment has them
+  std::string credentials_secret;  // Kubernetes Secret; only on a cluster: elsewhere the environment has credentials
   friend bool operator==(const S3Storage&, const S3Storage&) = default;
 };
 
@@ -223,7 +223,7 @@ struct Checkpoint {
   int64_t every_steps = 0;
   std::chrono::seconds every{0};
   int64_t keep = 2;         // number of newest complete checkpoints to keep, in addition to the best one
-  std::string resume_from;  // URI of another run's checkpoint or checkpoints; the run's own ones take precedence
+  std::string resume_from;  // URI of another run's checkpoint, or folder of checkpoints; the run's own take precedence
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
@@ -248,12 +248,13 @@ constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainer
   return (training.batch_size + num_trainers - 1) / num_trainers * training.task.num_negatives;
 }
 
+// Limits of one trainer's share of a step: negatives, and values of the negatives' embeddings.
 inline constexpr int64_t kMaxNegativesOfTrainer = int64_t{1} << 28;
 inline constexpr int64_t kMaxNegativeValuesOfTrainer = int64_t{1} << 32;  // 16 GiB in F32
 
-// Returns the limit of NegativesOfShare: at most kMaxNegativesOfTrainer negatives. Except for kJoint, whose edges share
-// negatives, their embeddings of `width` values each must also have at most kMaxNegativeValuesOfTrainer values in
-// total.
+// Returns the limit of NegativesOfShare: kMaxNegativesOfTrainer, or fewer if the embeddings of the negatives, `width`
+// values each, would have more than kMaxNegativeValuesOfTrainer values. kJoint has only the first limit, because its
+// edges share negatives.
 constexpr int64_t MaxNegativesOfShare(sampler::NegativeKind kind, int64_t width) {
   constexpr int64_t kMaxNegatives = kMaxNegativesOfTrainer, kMaxValues = kMaxNegativeValuesOfTrainer;
   return kind == sampler::NegativeKind::kJoint || width < kMaxValues / kMaxNegatives ? kMaxNegatives
@@ -299,12 +300,12 @@ struct Script {
   std::string uri;
   std::string config_map;  // name of the ConfigMap; empty: the script is at `uri`
   std::string key;         // key in the ConfigMap
-  std::string sha256;      // digest of the file or archive, 64 hexadecimal digits; empty: that of the first read
-  std::string entrypoint;  // file of the archive that is run; empty: `uri` or `key` is that file itself
+  std::string sha256;      // 64 hexadecimal digits; empty: the digest that the file has when the job first reads it
+  std::string entrypoint;  // path of the file to run in the archive; empty: the script is a single file
 
   // Returns the last part of `uri`, or `key`.
   std::string FileName() const;
-  // Returns the path of the file that is run, relative to the folder that the script is written to.
+  // Returns the path of the file to run, relative to the folder of the script.
   std::string MainFile() const { return entrypoint.empty() ? FileName() : entrypoint; }
   // Returns the origin of the script for messages: the URI, or "ConfigMap NAME, key KEY".
   std::string Describe() const;
@@ -330,10 +331,10 @@ struct Program {
 
 // A trainer's cache of feature rows of other machines (docs/large-graphs.md).
 struct FeatureCache {
-  uint64_t memory_bytes = 0;
-  uint32_t steps = 32;               // steps that are sampled ahead
+  uint64_t memory_bytes = 0;         // in each trainer
+  uint32_t steps = 32;               // number of steps to sample ahead
   uint64_t shared_memory_bytes = 0;  // on each machine, for rows that its trainers share; 0: they share none
-  uint64_t device_memory_bytes = 0;  // on each trainer's GPU; 0: none
+  uint64_t device_memory_bytes = 0;  // on each trainer's GPU; 0: the GPU holds no rows
   friend bool operator==(const FeatureCache&, const FeatureCache&) = default;
 };
 
@@ -347,14 +348,14 @@ struct DistTraining {
   uint32_t partitioner_replicas = 1;      // processes that partition the graph together
   uint64_t partitioner_memory_bytes = 0;  // memory limit of the partitioner; 0: as much as the graph needs
   uint32_t server_replicas_per_partition = 1;
-  uint32_t server_containers_per_pod = 1;  // processes per replica, which share one copy of the partition
+  uint32_t server_containers_per_pod = 1;  // processes per replica; they share one copy of the partition
   std::vector<ServerPlugin> server_plugins;
   uint32_t sampler_replicas = 0;  // 0: trainers sample in threads of their own
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
   Device trainer_device = Device::kCpu;
-  uint32_t trainer_containers_per_pod = 1;    // trainers of each pod, which only a cluster uses
-  uint32_t trainer_gpus = 0;                  // GPUs of each trainer, which only a cluster uses
+  uint32_t trainer_containers_per_pod = 1;    // trainers per pod; used only on a cluster
+  uint32_t trainer_gpus = 0;                  // GPUs per trainer; used only on a cluster
   std::optional<FeatureCache> feature_cache;  // nullopt: trainers keep no rows
   std::optional<Program> program;             // spec.trainers.program; nullopt: the built-in trainers
   std::string output_uri;

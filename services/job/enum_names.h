@@ -1,5 +1,5 @@
-// The spelling of the document's enums, in the order of dist_training.h. The headers of sampler/spec contain the
-// spelling of their enums.
+// The names of the document's enum values, in the order of dist_training.h. The names for the enums of sampler/spec are
+// in the headers there.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// URIs of the parts of a run, which the operator, `espalier run` and the partitioner must agree on.
+// URIs that the operator, `espalier run` and the partitioner must construct in the same way.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace espalier::job {
 // Returns `folder` and `name` joined by exactly one '/': "s3://b/x/" and "y" give "s3://b/x/y".
 std::string UriBelow(std::string folder, std::string_view name);
 
-// Returns graph.partitions.uri, or "<output.uri>/partitions" if that is empty, or "" if both are.
+// Returns graph.partitions.uri; if that is empty, "<output.uri>/partitions"; if output.uri is also empty, "".
 std::string PartitionsUri(const DistTraining& job);
 
 }  // namespace espalier::job

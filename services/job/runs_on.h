@@ -1,5 +1,6 @@
-// Where the job of a document runs. Schema and validation are the same everywhere. The differences: fields that only a
-// cluster uses are ignored elsewhere, and the default of spec.tls.mode is Disabled on a laptop, Managed otherwise.
+// Where the job of a document runs. The fields, their types and their ranges are the same everywhere. The differences:
+// fields and rules that only a cluster uses are ignored elsewhere, and the default of spec.tls.mode is Disabled on a
+// laptop, Managed otherwise.
 #pragma once
 
 namespace espalier::job {

@@ -11,9 +11,10 @@
 namespace espalier::kernels {
 namespace {
 
-// Processes one row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept). Stores `passes` as bytes for
-// the backward pass. NaN passes, as in torch's ReLU: a zero in its place would hide it from the loss and from every
-// metric. Uses integer arithmetic instead of conditions, because the compiler vectorizes this form.
+// Processes one row: x = passes * scale * (x + bias), where `passes` is 1 if x + bias > 0 and dropout keeps the
+// element, and otherwise 0. Stores `passes` for the backward pass. NaN passes, as in torch's ReLU: a zero in its place
+// would hide it from the loss and from every metric. Uses integer arithmetic instead of conditions, because the
+// compiler vectorizes this form.
 void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16_t* __restrict half_words,
                  int32_t threshold, float scale, uint8_t* __restrict passes, int64_t width) {
   for (int64_t j = 0; j < width; ++j) {
@@ -26,17 +27,18 @@ void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16
 }
 
 // Returns a buffer for the half-words of a row.
-std::vector<uint16_t> HalfWordBuffer(int64_t width) {
+std::vector<uint16_t> MakeHalfWordBuffer(int64_t width) {
   return std::vector<uint16_t>(
       static_cast<size_t>((width + kDropoutColumnsAtOnce) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce));
 }
 
-// Finds the range of each row, because a chunk of rows may span several ranges.
-void RowHalfWords(const DropoutMasks& masks, int64_t row, int64_t width, uint16_t* half_words) {
+// Fills half_words for one row. Searches for the row's range each time, because a chunk of rows may span several
+// ranges.
+void FillRowHalfWords(const DropoutMasks& masks, int64_t row, int64_t width, uint16_t* half_words) {
   const auto range = std::ranges::find_if(masks.ranges, [&](const MaskRange& r) { return row < r.end; });
   ESPALIER_CHECK(range != masks.ranges.end() && row >= range->begin) << "no dropout range for row " << row;
   const int64_t original_id = range->original_ids[row - range->begin];
-  DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words);
+  FillDropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words);
 }
 
 }  // namespace
@@ -46,22 +48,22 @@ void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t wi
   const int32_t threshold = DropThreshold(masks.probability);
   const float scale = DropoutScale(masks.probability);
   ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
-    std::vector<uint16_t> half_words = HalfWordBuffer(width);
+    std::vector<uint16_t> half_words = MakeHalfWordBuffer(width);
     for (int64_t i = begin; i < end; ++i) {
-      if (threshold > 0) RowHalfWords(masks, i, width, half_words.data());
+      if (threshold > 0) FillRowHalfWords(masks, i, width, half_words.data());
       ActivateRow(x + i * width, bias, half_words.data(), threshold, scale, passes + i * width, width);
     }
   });
 }
 
 void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const float* gradient, const uint8_t* passes,
-                             float* of_x, float* of_bias_by_chunk) {
+                             float* x_gradient, float* bias_gradient_by_chunk) {
   ForRowChunks(num_rows, [&](int64_t chunk, int64_t begin, int64_t end) {
     std::vector<float> column_sums(static_cast<size_t>(width), 0.0f);
     for (int64_t i = begin; i < end; ++i) {
       const float* __restrict g = gradient + i * width;
       const uint8_t* __restrict p = passes + i * width;
-      float* __restrict out = of_x + i * width;
+      float* __restrict out = x_gradient + i * width;
       float* __restrict sum = column_sums.data();
       for (int64_t j = 0; j < width; ++j) {
         const float value = g[j] * (scale * static_cast<float>(p[j]));
@@ -69,8 +71,8 @@ void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const
         sum[j] += value;
       }
     }
-    if (of_bias_by_chunk != nullptr) {
-      std::copy(column_sums.begin(), column_sums.end(), of_bias_by_chunk + chunk * width);
+    if (bias_gradient_by_chunk != nullptr) {
+      std::copy(column_sums.begin(), column_sums.end(), bias_gradient_by_chunk + chunk * width);
     }
   });
 }
@@ -79,9 +81,9 @@ void DropoutFactors(const DropoutMasks& masks, int64_t num_rows, int64_t width, 
   const int32_t threshold = DropThreshold(masks.probability);
   const float scale = DropoutScale(masks.probability);
   ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
-    std::vector<uint16_t> half_words = HalfWordBuffer(width);
+    std::vector<uint16_t> half_words = MakeHalfWordBuffer(width);
     for (int64_t i = begin; i < end; ++i) {
-      if (threshold > 0) RowHalfWords(masks, i, width, half_words.data());
+      if (threshold > 0) FillRowHalfWords(masks, i, width, half_words.data());
       float* __restrict row = factors + i * width;
       const uint16_t* __restrict half = half_words.data();
       for (int64_t j = 0; j < width; ++j) row[j] = int32_t{half[j]} >= threshold ? scale : 0.0f;

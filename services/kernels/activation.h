@@ -10,7 +10,7 @@
 
 namespace espalier::kernels {
 
-// The masks of rows [begin, end), which belong to one node type.
+// The key and the original IDs of rows [begin, end), which belong to one node type and determine their masks.
 struct MaskRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -19,19 +19,21 @@ struct MaskRange {
 };
 
 struct DropoutMasks {
-  double probability = 0;             // 0: none; < 1
+  double probability = 0;             // in [0, 1); 0: nothing is dropped
   std::span<const MaskRange> ranges;  // ascending; cover all rows (checked) if probability > 0
 };
 
 // Computes x = dropout(relu(x + bias)) in place: x f32 [num_rows, width], bias f32 [width]. Sets passes, u8
-// [num_rows, width], to 1 where the element was kept and above 0. NaN counts as above 0, as in torch's ReLU.
+// [num_rows, width], to 1 where the element was above 0 and was kept, and otherwise to 0. NaN counts as above 0, as in
+// torch's ReLU.
 void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t width, const float* bias, float* x,
                          uint8_t* passes);
 
-// Computes of_x = scale * passes * gradient. of_bias_by_chunk, unless null, gets the partial sums
-// [NumChunks(num_rows), width] of of_x over chunks of rows (row_ranges.h).
+// Backward pass of BiasReluDropoutRows: computes x_gradient = scale * passes * gradient, f32 [num_rows, width], where
+// scale is DropoutScale(probability). bias_gradient_by_chunk, unless null, gets the partial sums [NumChunks(num_rows),
+// width] of x_gradient over chunks of rows (row_ranges.h).
 void BiasReluDropoutGradient(float scale, int64_t num_rows, int64_t width, const float* gradient, const uint8_t* passes,
-                             float* of_x, float* of_bias_by_chunk);
+                             float* x_gradient, float* bias_gradient_by_chunk);
 
 // Sets factors, f32 [num_rows, width]: 0 for dropped elements, DropoutScale(probability) for the others.
 void DropoutFactors(const DropoutMasks& masks, int64_t num_rows, int64_t width, float* factors);

@@ -32,8 +32,8 @@ TEST(ActivationTest, ElementsAreDroppedByKeyIdAndColumn) {
   std::vector<uint16_t> words(kDropoutColumnsAtOnce);
   for (int64_t i = 0; i < kRowCount; ++i) {
     const bool in_first = i < 100;
-    DropoutHalfWords(in_first ? 7 : 8, static_cast<uint64_t>(in_first ? first[i] : second[i - 100]), kRowWidth,
-                     words.data());
+    FillDropoutHalfWords(in_first ? 7 : 8, static_cast<uint64_t>(in_first ? first[i] : second[i - 100]), kRowWidth,
+                         words.data());
     for (int64_t j = 0; j < kRowWidth; ++j) {
       EXPECT_EQ(factors[i * kRowWidth + j], words[j] >= DropThreshold(kProbability) ? kept : 0) << i << ", " << j;
     }

@@ -1,3 +1,5 @@
+// Values of edges and gradients of destinations are computed by loops over destinations. Gradients of sources are
+// computed by loops over the transposed edges, whose `positions` locate the values of each edge.
 #include "services/kernels/attention.h"
 
 #include <algorithm>
@@ -12,8 +14,8 @@
 namespace espalier::kernels {
 namespace {
 
-float Leaky(float value, float slope) { return value > 0.0f ? value : slope * value; }
-float LeakySlope(float value, float slope) { return value > 0.0f ? 1.0f : slope; }
+float LeakyRelu(float value, float slope) { return value > 0.0f ? value : slope * value; }
+float LeakyReluSlope(float value, float slope) { return value > 0.0f ? 1.0f : slope; }
 
 // Calls body(d, e, s) for every edge e of destination d from source s, in order; one thread per destination.
 template <class Body>
@@ -26,7 +28,8 @@ void ForEdges(const Segments& segments, const Body& body) {
   });
 }
 
-// Computes out[row, :] = sum over the row's edges of values[edge, :], f32 [rows, heads].
+// Computes out[row, :] = sum over the row's edges k of values[positions[k], :], f32 [rows, heads]. Empty positions:
+// values[k, :].
 void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int64_t heads, const float* values,
                   float* out) {
   ForSegmentRanges(rows.indptr, [&](int64_t begin, int64_t end) {
@@ -51,7 +54,7 @@ void AddDynamicScoreGradient(HeadShape shape, float negative_slope, const float*
     const float* __restrict weight = attention + h * shape.columns;
     float* __restrict sum = to + h * shape.columns;
     for (int64_t j = 0; j < shape.columns; ++j) {
-      sum[j] += gradient[h] * weight[j] * LeakySlope(x[j] + y[j], negative_slope);
+      sum[j] += gradient[h] * weight[j] * LeakyReluSlope(x[j] + y[j], negative_slope);
     }
   }
 }
@@ -64,7 +67,7 @@ void AdditiveScores(const Segments& segments, int64_t heads, float negative_slop
     const float* __restrict a = source + int64_t{s} * heads;
     const float* __restrict b = destination + d * heads;
     float* __restrict out = scores + int64_t{e} * heads;
-    for (int64_t h = 0; h < heads; ++h) out[h] = Leaky(a[h] + b[h], negative_slope);
+    for (int64_t h = 0; h < heads; ++h) out[h] = LeakyRelu(a[h] + b[h], negative_slope);
   });
 }
 
@@ -76,7 +79,7 @@ void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative
     const float* __restrict b = destination + d * heads;
     const float* __restrict g = gradient + int64_t{e} * heads;
     float* __restrict out = slopes + int64_t{e} * heads;
-    for (int64_t h = 0; h < heads; ++h) out[h] = g[h] * LeakySlope(a[h] + b[h], negative_slope);
+    for (int64_t h = 0; h < heads; ++h) out[h] = g[h] * LeakyReluSlope(a[h] + b[h], negative_slope);
   });
   SumOverEdges(edges.segments, {}, heads, slopes, of_destination);
   SumOverEdges(edges.by_source, edges.positions, heads, slopes, of_source);
@@ -91,7 +94,7 @@ void DynamicScores(const Segments& segments, HeadShape shape, float negative_slo
       const float* __restrict b = destination + d * width + h * shape.columns;
       const float* __restrict weight = attention + h * shape.columns;
       float sum = 0;
-      for (int64_t j = 0; j < shape.columns; ++j) sum += weight[j] * Leaky(a[j] + b[j], negative_slope);
+      for (int64_t j = 0; j < shape.columns; ++j) sum += weight[j] * LeakyRelu(a[j] + b[j], negative_slope);
       scores[int64_t{e} * shape.heads + h] = sum;
     }
   });
@@ -117,7 +120,7 @@ void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negativ
           float* __restrict sum = of_attention + h * shape.columns;
           const float* __restrict x = a + h * shape.columns;
           const float* __restrict y = b + h * shape.columns;
-          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += g[h] * Leaky(x[j] + y[j], negative_slope);
+          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += g[h] * LeakyRelu(x[j] + y[j], negative_slope);
         }
       }
     }
@@ -161,10 +164,10 @@ void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const 
     for (int64_t d = begin; d < end; ++d) {
       const int64_t first = segments.indptr[static_cast<size_t>(d)], last = segments.indptr[static_cast<size_t>(d) + 1];
       for (int64_t h = 0; h < heads; ++h) {
-        float mean = 0;
-        for (int64_t e = first; e < last; ++e) mean += weights[e * heads + h] * gradient[e * heads + h];
+        float weighted_sum = 0;
+        for (int64_t e = first; e < last; ++e) weighted_sum += weights[e * heads + h] * gradient[e * heads + h];
         for (int64_t e = first; e < last; ++e) {
-          of_scores[e * heads + h] = weights[e * heads + h] * (gradient[e * heads + h] - mean);
+          of_scores[e * heads + h] = weights[e * heads + h] * (gradient[e * heads + h] - weighted_sum);
         }
       }
     }

@@ -23,28 +23,30 @@ struct HeadShape {
 };
 
 // The edges of a block, by destination and by source. Row s of `by_source` holds the destinations of the out-edges of
-// s; positions[k] is the position of the k-th of these edges in the segments.
+// s; positions[k] is the position in `segments` of the k-th edge of `by_source`.
 struct EdgeView {
   Segments segments;
   Segments by_source;
   std::span<const uint32_t> positions;
 };
 
-// Computes scores[e, h] = LeakyReLU(source[s, h] + destination[d, h]) for each edge e from s to d: source f32 [N, H],
-// destination f32 [D, H], dense (Velickovic et al. 2018, equation 3; the caller computes the dot products).
+// GAT: computes scores[e, h] = LeakyReLU(source[s, h] + destination[d, h]) for each edge e from s to d. source f32
+// [sources, H] and destination f32 [destinations, H] are dot products that the caller has computed (Velickovic et al.
+// 2018, equation 3).
 void AdditiveScores(const Segments& segments, int64_t heads, float negative_slope, const float* source,
                     const float* destination, float* scores);
-// Computes the gradients of AdditiveScores. `slopes` f32 [E, H] is a buffer for the contributions of edges.
+// Computes the gradients of AdditiveScores from that of the scores, f32 [E, H]. `slopes` f32 [E, H] is a buffer for the
+// contributions of edges.
 void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative_slope, const float* source,
                             const float* destination, const float* gradient, float* slopes, float* of_source,
                             float* of_destination);
 
-// Computes scores[e, h] = sum over columns j of attention[h, j] * LeakyReLU(source[s, h, j] + destination[d, h, j])
-// (Brody, Alon, Yahav 2022, equation 7).
+// GATv2: computes scores[e, h] = sum over columns j of attention[h, j] *
+// LeakyReLU(source[s, h, j] + destination[d, h, j]) (Brody, Alon, Yahav 2022, equation 7).
 void DynamicScores(const Segments& segments, HeadShape shape, float negative_slope, const float* source,
                    const float* destination, const float* attention, float* scores);
-// Computes the gradients of DynamicScores. of_attention_by_chunk gets partial sums [NumChunks(D), H * D] over chunks of
-// destinations (row_ranges.h).
+// Computes the gradients of DynamicScores. of_attention_by_chunk gets the partial sums, f32
+// [NumChunks(destinations), H * D], over chunks of destinations (row_ranges.h).
 void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negative_slope, const float* source,
                            const float* destination, const float* attention, const float* gradient, float* of_source,
                            float* of_destination, float* of_attention_by_chunk);
@@ -61,20 +63,21 @@ void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const 
 void EdgeDots(const Segments& segments, HeadShape shape, const float* source, const float* destination, float* dots);
 
 // Computes out[d, h, :] = sum over the edges e of d of weights[e, h] * source[s, h, :]; zeros for a destination without
-// edges. With `positions`, the weights of the k-th edge are those at positions[k].
+// edges. If `positions` is not empty, the weights of the k-th edge are those at positions[k].
 void WeightedSums(const Segments& segments, std::span<const uint32_t> positions, HeadShape shape, const float* weights,
                   const float* source, float* out);
+// Computes the gradients of WeightedSums without positions: of_weights f32 [E, H], of_source f32 [sources, H * D].
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source);
 
 // Determines which attention weights a training step drops. The weight of edge (s, d) and head h is dropped with
-// probability round(p * 65536) / 65536, decided by Philox on (key, original IDs of s and d, h). Parallel edges are
-// dropped together.
+// probability round(probability * 65536) / 65536, decided by Philox on (key, original IDs of s and d, h). Parallel
+// edges are dropped together.
 struct EdgeMasks {
   double probability = 0;  // < 1
   uint64_t key = 0;
-  const int64_t* source_ids = nullptr;       // [N]
-  const int64_t* destination_ids = nullptr;  // [D]
+  const int64_t* source_ids = nullptr;       // [sources]
+  const int64_t* destination_ids = nullptr;  // [destinations]
 };
 // Sets factors[e, h]: 0 for dropped weights, DropoutScale(probability) for the others.
 void EdgeDropoutFactors(const Segments& segments, int64_t heads, const EdgeMasks& masks, float* factors);

@@ -12,12 +12,13 @@ namespace {
 #ifdef __AVX2__
 
 // Four Philox blocks at once, one per 64-bit lane. Only the low halves of the lanes are significant. The multiplication
-// reads only these, so the high halves of products never have to be cleared.
+// reads only the low halves, so the high halves need not be cleared.
 struct FourBlocks {
   __m256i c0, c1, c2, c3;
 };
 
-FourBlocks PhiloxFour(uint64_t key, uint64_t first_block, uint64_t original_id) {
+// Computes Philox4x32(key, block, original_id) for the blocks first_block to first_block + 3.
+FourBlocks ComputeFourBlocks(uint64_t key, uint64_t first_block, uint64_t original_id) {
   const auto block = static_cast<long long>(first_block);
   // Block numbers stay far below 2^32 (columns / 8), so counter word 1 is zero.
   FourBlocks x{_mm256_setr_epi64x(block, block + 1, block + 2, block + 3), _mm256_setzero_si256(),
@@ -37,7 +38,8 @@ FourBlocks PhiloxFour(uint64_t key, uint64_t first_block, uint64_t original_id) 
   return x;
 }
 
-void FourBlocksInOrder(const FourBlocks& x, uint16_t* out) {
+// Writes the 32 half-words of the blocks in order.
+void WriteFourBlocks(const FourBlocks& x, uint16_t* out) {
   const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
   const __m256i words01 = _mm256_or_si256(_mm256_and_si256(x.c0, low), _mm256_slli_epi64(x.c1, 32));
   const __m256i words23 = _mm256_or_si256(_mm256_and_si256(x.c2, low), _mm256_slli_epi64(x.c3, 32));
@@ -51,11 +53,11 @@ void FourBlocksInOrder(const FourBlocks& x, uint16_t* out) {
 
 }  // namespace
 
-void DropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_t* half_words) {
+void FillDropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_t* half_words) {
   for (int64_t column = 0; column < width; column += kDropoutColumnsAtOnce) {
     const auto first_block = static_cast<uint64_t>(column / 8);
 #ifdef __AVX2__
-    FourBlocksInOrder(PhiloxFour(key, first_block, original_id), half_words + column);
+    WriteFourBlocks(ComputeFourBlocks(key, first_block, original_id), half_words + column);
 #else
     for (uint64_t block = 0; block < 4; ++block) {
       const auto words = Philox4x32(key, first_block + block, original_id);

@@ -8,16 +8,18 @@
 
 namespace espalier::kernels {
 
+// Half-words are computed for this many columns at a time.
 inline constexpr int64_t kDropoutColumnsAtOnce = 32;
 
-// Fills half_words[0 .. 32 * ceil(width / 32)): a whole number of groups of kDropoutColumnsAtOnce.
-void DropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_t* half_words);
+// Fills half_words[0 .. width), rounded up to a multiple of kDropoutColumnsAtOnce: the buffer must have room for these.
+void FillDropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_t* half_words);
 
-// Returns the threshold below which a half-word drops its element; kept elements are multiplied by DropoutScale.
-// `probability` is in [0, 1); at least 1/65536 of the elements is kept.
+// Returns the threshold: an element is dropped if its half-word is below it. `probability` is in [0, 1); at least 1 of
+// 65536 elements is kept on average.
 inline int32_t DropThreshold(double probability) {
   return static_cast<int32_t>(std::min(std::lround(probability * 65536.0), 65535l));
 }
+// Returns the factor of kept elements: 1 / (the fraction that is kept).
 inline float DropoutScale(double probability) {
   return static_cast<float>(65536.0 / (65536.0 - static_cast<double>(DropThreshold(probability))));
 }

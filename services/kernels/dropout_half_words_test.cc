@@ -14,7 +14,7 @@ TEST(DropoutHalfWordsTest, MatchPhilox) {
   for (const int64_t width : {1, 32, 33, 100}) {
     std::vector<uint16_t> halves((width + kDropoutColumnsAtOnce - 1) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce);
     for (const uint64_t node : {uint64_t{0}, uint64_t{7}, uint64_t{0xFEDCBA9876543210}}) {
-      DropoutHalfWords(0x123456789ABCDEF, node, width, halves.data());
+      FillDropoutHalfWords(0x123456789ABCDEF, node, width, halves.data());
       for (int64_t column = 0; column < width; ++column) {
         const auto words = Philox4x32(0x123456789ABCDEF, static_cast<uint64_t>(column / 8), node);
         const uint32_t word = words[static_cast<size_t>(column % 8 / 2)];

@@ -8,7 +8,7 @@
 
 namespace espalier::kernels {
 
-// Fills `values` with uniform numbers in (-bound, bound).
+// Fills `values` with uniform numbers in [-bound, bound).
 void FillUniform(std::span<float> values, double bound, uint64_t seed, const std::string& name);
 // Fills `values` with normal numbers of mean 0 and standard deviation `deviation`.
 void FillNormal(std::span<float> values, double deviation, uint64_t seed, const std::string& name);

@@ -10,7 +10,7 @@
 
 namespace espalier::kernels {
 
-// Returns the number of threads that a loop would use: 1 within a parallel region.
+// Returns the number of threads that a loop may use; 1 within a parallel region.
 inline int NumThreads() { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
 
 // Calls body(part) for each part of [0, parts); each thread gets contiguous parts. `body` must not throw.
@@ -25,14 +25,14 @@ void ForParts(int64_t parts, const Body& body) {
   for (int64_t part = 0; part < parts; ++part) body(part);
 }
 
-// Calls body(begin, end) on ranges of rows with about the same number of edges.
+// Calls body(begin, end) on ranges of rows with about the same number of edges and rows. A range may be empty.
 template <class Body>
 void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
   constexpr int64_t kMinWorkPerThread = 4096;  // edges and rows
   const int64_t work = num_rows + indptr[static_cast<size_t>(num_rows)];
   const int64_t parts = std::clamp<int64_t>(work / kMinWorkPerThread, 1, NumThreads());
-  // Row i ends at work indptr[i + 1] + i + 1: monotone, so each part's first row is found by bisection.
+  // The rows before row i have indptr[i] + i edges and rows, which grows with i, so bisection finds a part's first row.
   const auto first_row_of = [&](int64_t part) {
     const int64_t target = work * part / parts;
     int64_t low = 0, high = num_rows;

@@ -1,3 +1,5 @@
+// The loops over edges prefetch the source rows of later edges, because rows lie at random addresses. SumSegments adds
+// four source rows per pass over the output row.
 #include "services/kernels/segments.h"
 
 #include <algorithm>
@@ -20,7 +22,7 @@ void PrefetchRow(const float* row, int64_t width) {
   for (int64_t at = 0; at < num_bytes; at += kCacheLineBytes) __builtin_prefetch(bytes + at);
 }
 
-// Adds in the order of the edges, four edges per pass over the output row.
+// Adds four rows in the order of the edges, in one pass over the output row.
 template <bool kScaled>
 void AddRows4(float* __restrict out, const float* const rows[4], const float scales[4], int64_t width) {
   const float* __restrict a = rows[0], * __restrict b = rows[1], * __restrict c = rows[2], * __restrict d = rows[3];
@@ -38,7 +40,8 @@ void AddRow(float* __restrict out, const float* __restrict row, float scale, int
   for (int64_t j = 0; j < width; ++j) out[j] += kScaled ? scale * row[j] : row[j];
 }
 
-void StartRow(const SegmentSumArguments& a, int64_t i, float* __restrict out) {
+// Sets the output row to its initial value.
+void InitializeRow(const SegmentSumArguments& a, int64_t i, float* __restrict out) {
   if (i >= a.num_initial) {
     std::memset(out, 0, static_cast<size_t>(a.width) * sizeof(float));
     return;
@@ -55,7 +58,7 @@ void SumRange(const SegmentSumArguments& a, int64_t begin, int64_t end) {
   const uint32_t last_edge = indptr[end];
   for (int64_t i = begin; i < end; ++i) {
     float* out = a.out.data + i * a.out.stride;
-    StartRow(a, i, out);
+    InitializeRow(a, i, out);
     uint32_t e = indptr[i];
     const float* rows[4];
     float scales[4] = {1, 1, 1, 1};
@@ -113,7 +116,7 @@ void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows
           for (int64_t j = 0; j < width; ++j) winner[j] = e;
           continue;
         }
-        // No comparison with NaN is true, so a NaN that is the maximum stays.
+        // A NaN wins over any value. Afterwards only another NaN wins, because no comparison with NaN is true.
         for (int64_t j = 0; j < width; ++j) {
           const int32_t wins = (row[j] > best[j] ? 1 : 0) | (std::isnan(row[j]) ? 1 : 0);
           best[j] = wins != 0 ? row[j] : best[j];

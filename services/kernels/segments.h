@@ -32,7 +32,7 @@ struct Segments {
 
 // The arguments of SumSegments, which computes
 //   out[i] = result_scale[i] * (initial_scale[i] * initial[i] + sum over i's edges e of source_scale[s] * source[s])
-// where s = indices[e]. Null scales are 1. Rows from num_initial on start at zero. `out` must not overlap the inputs.
+// where s = indices[e]. Null scales are 1; initial[i] is 0 for i >= num_initial. `out` must not overlap the inputs.
 struct SegmentSumArguments {
   Segments segments;
   int64_t width = 0;
@@ -46,9 +46,9 @@ struct SegmentSumArguments {
 };
 void SumSegments(const SegmentSumArguments& arguments);
 
-// Computes out[i] = element-wise maximum of the sources of i, zeros if it has none. Sets winners[i * width + j] to the
-// edge with the maximum, the first of equal ones; it is not written if row i has no edges. NaN counts as the largest,
-// as in torch's max.
+// Computes out[i] = element-wise maximum of the sources of i, zeros if i has no edges. Sets winners[i * width + j]
+// to the edge with the maximum, the first of equal ones; does not write it if row i has no edges. NaN counts as the
+// largest, as in torch's max.
 void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows out, uint32_t* winners);
 
 // The edges grouped by source: those of source s are [indptr[s], indptr[s + 1]), in ascending order of position.
@@ -58,6 +58,7 @@ struct TransposedSegments {
   std::vector<uint32_t> positions;     // [edges] position in the segments; empty with EdgePositions::kOmit
 };
 enum class EdgePositions { kOmit, kKeep };
+// Returns the edges of `segments` grouped by source. `num_sources` is the number of source rows.
 TransposedSegments Transpose(const Segments& segments, int64_t num_sources, EdgePositions positions);
 
 // Backward pass of MaxSegments: computes out[s, j] = sum of gradient[d, j] over the edges (s, d) that are the winner of

@@ -5,7 +5,7 @@
 namespace espalier::messages {
 namespace {
 
-// A template for both messages, whose fields have the same names.
+// A template for SampleNeighborsRequest and SamplingSpec, whose fields have the same names.
 template <class Message>
 void EncodeOptions(const sampler::DrawSpec& draw, Message* message) {
   message->set_method(EncodeDrawMethod(draw.method));
@@ -38,7 +38,7 @@ Result<sampler::Expand> DecodeExpand(minibatch::v1::Expand expand) {
     case minibatch::v1::EXPAND_UNSPECIFIED:
     case minibatch::v1::EXPAND_ALWAYS: return sampler::Expand::kAlways;
     case minibatch::v1::EXPAND_ONCE: return sampler::Expand::kOnce;
-    default: return InvalidArgument("a choice of nodes to expand " + std::to_string(expand) + " does not exist");
+    default: return InvalidArgument("value " + std::to_string(expand) + " of the option expand does not exist");
   }
 }
 

@@ -10,8 +10,8 @@ namespace espalier::messages {
 namespace {
 
 // Returns the tensor's row numbers after checking that there are exactly `count`, each below `num_seeds`.
-Result<std::vector<uint32_t>> RowsOfEnds(const Tensor& tensor, uint64_t count, uint64_t num_seeds,
-                                         const std::string& what) {
+Result<std::vector<uint32_t>> ToRowNumbers(const Tensor& tensor, uint64_t count, uint64_t num_seeds,
+                                           const std::string& what) {
   RETURN_IF_ERROR(CheckIds(tensor, count, num_seeds, what));
   if (count == 0) return std::vector<uint32_t>();
   if (tensor.dtype() != DType::kU32) return InvalidArgument(what + " are not U32");
@@ -49,15 +49,15 @@ void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tenso
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds) {
   const auto count = static_cast<uint64_t>(tensors[0].num_elements());
   sampler::EdgeSeeds edges;
-  ASSIGN_OR_RETURN(edges.sources, RowsOfEnds(tensors[0], count, num_seeds, "sources of labeled edges"));
-  ASSIGN_OR_RETURN(edges.destinations, RowsOfEnds(tensors[1], count, num_seeds, "destinations of labeled edges"));
+  ASSIGN_OR_RETURN(edges.sources, ToRowNumbers(tensors[0], count, num_seeds, "sources of labeled edges"));
+  ASSIGN_OR_RETURN(edges.destinations, ToRowNumbers(tensors[1], count, num_seeds, "destinations of labeled edges"));
   const Tensor& labels = tensors[2];
   if (labels.shape().empty() || static_cast<uint64_t>(labels.num_rows()) != count) {
     return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString());
   }
   // Reading any byte other than 0 and 1 as a bool is undefined behavior.
-  const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
-  if (labels.dtype() == DType::kBool && std::ranges::any_of(labels.byte_span(), is_no_bool)) {
+  const auto is_invalid_bool = [](std::byte byte) { return byte > std::byte{1}; };
+  if (labels.dtype() == DType::kBool && std::ranges::any_of(labels.byte_span(), is_invalid_bool)) {
     return InvalidArgument("labels of edges are BOOL, but neither 0 nor 1");
   }
   edges.labels = labels;

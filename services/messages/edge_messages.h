@@ -1,4 +1,5 @@
-// Conversion of edge classification and regression to and from the messages of MiniBatchStream. Pure.
+// Conversion of the plans and seeds of edge classification and regression to and from the messages of MiniBatchStream.
+// Pure functions.
 #pragma once
 
 #include <span>
@@ -14,13 +15,15 @@ namespace espalier::messages {
 inline constexpr size_t kEdgeTensors = 3;
 
 minibatch::v1::EdgePlan EncodeEdgePlan(const sampler::EdgePlan& edges);
-// Returns the plan. Untrusted input; sampler::CheckEdgePlan checks it against the graph.
+// Returns the plan. Untrusted input: InvalidArgument if an edge type does not fit in 16 bits; sampler::CheckEdgePlan
+// checks the plan against the graph.
 Result<sampler::EdgePlan> DecodeEdgePlan(const minibatch::v1::EdgePlan& edges);
 
 // Appends the tensors of a batch's edges, in the order that the message documents.
 void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tensors);
-// Returns the edges of a batch with `num_seeds` seeds of all node types. Untrusted input: sizes and row numbers are
-// checked, so that a loss function may index with them; the labels' dtype and values are checked by their reader.
+// Returns the edges of a batch with `num_seeds` seeds, counting all node types. Untrusted input: InvalidArgument for
+// wrong sizes or row numbers, so that a loss function may index with them. The code that reads the labels checks their
+// dtype and values.
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds);
 
 }  // namespace espalier::messages

@@ -52,12 +52,13 @@ Result<sampler::PartitionRelationQuery> DecodeRelation(uint32_t edge_type, int32
   return relation;
 }
 
-// Refuses, before drawing, a response that could not be sent: an edge takes at least 4 bytes, at least 8 with edge ids.
+// Returns ResourceExhausted if the response would be too large to send, so that nothing is sampled in vain. An edge
+// takes at least 4 bytes, at least 8 with edge ids.
 Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const ServiceLimits& limits) {
   const uint64_t edge_bytes = query.want_edge_ids ? 2 * sizeof(uint32_t) : sizeof(uint32_t);
   uint64_t bytes = 0;
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
-    // Without replacement a destination draws at most its in-edges, which the shard counts before it draws.
+    // Without replacement, a destination draws at most its in-edges, and the partition counts these before it samples.
     if (relation.fanout == sampler::kFullNeighborhood || !query.draw.replace) continue;
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
@@ -68,14 +69,14 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   return Status();
 }
 
-// The number of edge types is no bound, because a request may repeat a type.
+// Limits the number of relations, which may exceed the number of edge types because a request may repeat a type.
 Status CheckRelationCount(int count, const ServiceLimits& limits) {
   if (static_cast<uint32_t>(count) <= limits.max_relations) return Status();
   return ResourceExhausted(std::to_string(count) + " relations in one request, the limit is " +
                            std::to_string(limits.max_relations));
 }
 
-// Returns a tensor's elements as T [k], one for each destination.
+// Returns the elements of a tensor T [num_destinations]; InvalidArgument for another dtype or shape.
 template <class T>
 Result<std::vector<T>> ReadValues(const Tensor& tensor, size_t num_destinations, const char* what) {
   const bool fits = tensor.dtype() == DTypeOf<T>::value && tensor.shape().size() == 1 &&
@@ -195,9 +196,9 @@ Result<std::vector<sampler::PartitionRelationSample>> DecodeHopReply(const grpc:
     return InvalidArgument("the server's reply has " + std::to_string(frame.tensors.size()) + " tensors, expected " +
                            std::to_string(3 * piece.size()));
   }
-  const bool is_by_method = query.draw.method == sampler::DrawMethod::kNeighbor ||
-                            frame.header.method() == EncodeDrawMethod(query.draw.method);
-  if (!is_by_method) {
+  const bool has_used_method = query.draw.method == sampler::DrawMethod::kNeighbor ||
+                               frame.header.method() == EncodeDrawMethod(query.draw.method);
+  if (!has_used_method) {
     return Unimplemented(
         "the server does not support the requested draw method: servers and clients must have the same version");
   }

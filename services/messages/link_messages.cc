@@ -1,6 +1,7 @@
-// A batch's pairs are sent as tensors in a fixed order (kPairTensors, then optional ids and rows), and the header says
-// which optional ones are present. Decoding assumes nothing: every array is checked against the number of pairs, sets
-// and negatives, and every row number against the number of seeds, before the struct is built.
+// The pairs of a link-prediction batch (sampler::LinkSeeds) are sent as kNumPairTensors tensors in a fixed order,
+// followed by optional edge ids and rows of edge columns; the header says which of these are present. Decoding does not
+// trust the message: it checks the size of each array against the number of pairs, of sets of negatives or of
+// negatives, and each endpoint, a row number among the seeds, against the number of seeds.
 #include "services/messages/link_messages.h"
 
 #include <algorithm>
@@ -9,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "services/graph/schema.h"
 #include "services/messages/wire_ids.h"
 
 namespace espalier::messages {
 namespace {
 
-constexpr size_t kPairTensors = 7;  // before the pairs' ids and rows
+constexpr size_t kNumPairTensors = 7;  // before the pairs' ids and rows
 
 minibatch::v1::Negatives EncodeNegatives(sampler::NegativeKind kind) {
   switch (kind) {
@@ -34,7 +36,7 @@ Result<sampler::NegativeKind> DecodeNegatives(minibatch::v1::Negatives negatives
     case minibatch::v1::NEGATIVES_IN_BATCH: return sampler::NegativeKind::kInBatch;
     case minibatch::v1::NEGATIVES_IN_DEGREE: return sampler::NegativeKind::kInDegree;
     case minibatch::v1::NEGATIVES_GLOBAL_UNIFORM: return sampler::NegativeKind::kGlobalUniform;
-    default: return InvalidArgument("negatives " + std::to_string(negatives) + " do not exist");
+    default: return InvalidArgument("unknown kind of negatives: " + std::to_string(negatives));
   }
 }
 
@@ -49,7 +51,7 @@ Result<std::vector<uint32_t>> ToNumbers(const Tensor& tensor, uint64_t count, ui
 
 uint64_t Count(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
 
-// Each name once, because rows are looked up by name.
+// Returns each name once, because rows are looked up by name.
 std::set<std::string> ListColumns(const sampler::LinkPlan& plan) {
   return {plan.edge_columns.begin(), plan.edge_columns.end()};
 }
@@ -58,18 +60,18 @@ Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkP
   const std::set<std::string> requested = ListColumns(plan);
   if (std::equal(requested.begin(), requested.end(), header.edge_columns().begin(), header.edge_columns().end()))
     return {};
-  return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
-                       " edge columns, requested those of " + std::to_string(requested.size()) +
-                       ": it has another version");
+  const std::vector<std::string> sent(header.edge_columns().begin(), header.edge_columns().end());
+  return Unimplemented("the sampler sends rows of the edge columns [" + graph::JoinNames(sent) + "], expected [" +
+                       graph::JoinNames({requested.begin(), requested.end()}) + "]: the sampler has another version");
 }
 
-// Decodes the pairs' ids and rows that are present; `tensors` holds only these.
+// Decodes the optional ids and rows of the pairs. `tensors` contains only those that are present.
 Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                       const sampler::LinkPlan& plan, uint64_t num_edges, sampler::LinkSeeds* links) {
   const size_t pairs = links->sources.size();
   RETURN_IF_ERROR(CheckColumns(header, plan));
   if (plan.want_pair_ids && !header.has_edge_ids() && pairs > 0) {
-    return Unimplemented("the sampler sends no ids of a batch's edges: it has another version");
+    return Unimplemented("the sampler sends no ids of a batch's edges: the sampler has another version");
   }
   if (header.has_edge_ids()) {
     if (!plan.want_pair_ids) return InvalidArgument("ids of edges, which the plan does not request");
@@ -103,6 +105,7 @@ minibatch::v1::LinkPlan EncodeLinkPlan(const sampler::LinkPlan& links) {
   }
   message.set_negatives(EncodeNegatives(links.negatives.kind));
   message.set_negatives_per_edge(links.negatives.count);
+  // draw_batch: whether hops may sample the edges of the batch. The opposite of exclude_batch.
   message.set_draw_batch(!links.exclude_batch);
   for (const std::string& column : ListColumns(links)) message.add_edge_columns(column);
   message.set_want_pair_ids(links.want_pair_ids);
@@ -142,7 +145,7 @@ Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start
 }
 
 size_t NumLinkTensors(const minibatch::v1::LinkSeeds& header) {
-  return kPairTensors + (header.has_edge_ids() ? 1 : 0) + static_cast<size_t>(header.edge_columns_size());
+  return kNumPairTensors + (header.has_edge_ids() ? 1 : 0) + static_cast<size_t>(header.edge_columns_size());
 }
 
 void EncodeLinkSeeds(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* header, std::vector<Tensor>* tensors) {
@@ -179,12 +182,13 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
   ASSIGN_OR_RETURN(links.sources, ToNumbers(tensors[0], pairs, num_seeds, "sources of edges"));
   ASSIGN_OR_RETURN(links.destinations, ToNumbers(tensors[1], pairs, num_seeds, "destinations of edges"));
   ASSIGN_OR_RETURN(links.relations, ToNumbers(tensors[2], pairs, num_types, "types of edges"));
-  ASSIGN_OR_RETURN(links.set_ends, ToNumbers(tensors[3], sets, pairs + 1, "ends of sets"));
+  ASSIGN_OR_RETURN(links.set_ends, ToNumbers(tensors[3], sets, pairs + 1, "ends of sets of negatives"));
   const bool ascend =
       std::adjacent_find(links.set_ends.begin(), links.set_ends.end(), std::greater_equal<>()) == links.set_ends.end();
   const bool are_sets =
       links.set_ends.empty() ? pairs == 0 : links.set_ends.front() > 0 && links.set_ends.back() == pairs;
-  if (!ascend || !are_sets) return InvalidArgument("ends of sets are not ascending up to the number of edges");
+  if (!ascend || !are_sets)
+    return InvalidArgument("ends of sets of negatives: expected ascending numbers that end with the number of edges");
   ASSIGN_OR_RETURN(links.negative_destinations, ToNumbers(tensors[4], sets * k, num_seeds, "negatives' destinations"));
   const uint64_t own_sources = Count(tensors[5]) == 0 ? 0 : pairs * k;
   if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with their own sources cannot be shared");
@@ -196,7 +200,7 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
     const auto weights = tensors[6].values<uint8_t>();
     links.negative_weights.assign(weights.begin(), weights.end());
   }
-  RETURN_IF_ERROR(TakeIdsAndRows(header, tensors.subspan(kPairTensors), plan, bounds.num_edges, &links));
+  RETURN_IF_ERROR(TakeIdsAndRows(header, tensors.subspan(kNumPairTensors), plan, bounds.num_edges, &links));
   return links;
 }
 

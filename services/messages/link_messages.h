@@ -1,4 +1,4 @@
-// Conversion of link prediction to and from the messages of MiniBatchStream. Pure.
+// Conversion of the plans and seeds of link prediction to and from the messages of MiniBatchStream. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 namespace espalier::messages {
 
 minibatch::v1::LinkPlan EncodeLinkPlan(const sampler::LinkPlan& links);
-// Returns the links of a stream whose batch size and trainers have been checked. Untrusted input;
-// sampler::CheckLinkPlan checks the edge types against the graph. ResourceExhausted if a trainer's step or, with
-// in-degree negatives, a whole step has more than limits.max_rows negatives, or if more than limits.max_edge_columns
-// edge columns are requested.
+// Returns the link plan of a stream; the caller has checked batch_size and num_trainers of `start`. Untrusted input;
+// sampler::CheckLinkPlan checks the edge types against the graph. ResourceExhausted if a trainer's share of a step
+// (with in-degree negatives, the whole step) has more than limits.max_rows negatives, or if the plan has too many edge
+// types or edge columns.
 Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
 
-// Appends the tensors of a batch's pairs, in the order that the message documents, and records in `header` which are
-// present.
+// Appends the tensors of a batch's pairs, in the order that the message documents, and records in `header` which
+// optional tensors are present.
 void EncodeLinkSeeds(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* header, std::vector<Tensor>* tensors);
 
-// Returns how many tensors a batch with links has after all others.
+// Returns the number of tensors that contain a batch's pairs. They follow all other tensors of the batch.
 size_t NumLinkTensors(const minibatch::v1::LinkSeeds& header);
 
 // Exclusive upper bounds of the numbers in a batch's pairs.
 struct LinkBounds {
   uint64_t num_seeds = 0;  // of the batch, of all node types
-  uint64_t num_edges = 0;  // of the graph; of the plan's edge type if the plan has one
+  uint64_t num_edges = 0;  // of the edge type, in the graph; used only with edge ids, which need a single edge type
 };
 
-// Returns the pairs of a batch of the plan; tensors [NumLinkTensors]. Untrusted input: sizes and numbers are checked,
-// so that a loss function may index with them. Unimplemented if requested rows of edge columns, or edge ids, are
-// missing: the sampler's version does not support them.
+// Returns the pairs of a batch of the plan; tensors [NumLinkTensors]. Untrusted input: InvalidArgument for wrong sizes
+// or numbers, so that a loss function may index with them. Unimplemented if rows of edge columns or edge ids are
+// missing that the plan requests: the sampler's version does not support them.
 Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                                            const sampler::LinkPlan& plan, const LinkBounds& bounds);
 

@@ -1,6 +1,6 @@
 // A batch is one frame: a header with counts by layer, relation and node type, then the tensors: nodes by type, the
 // blocks of each layer, times, and the links or edges. Decoding walks header and tensors together and checks each layer
-// against the previous one, so that afterwards every index is in range without further checks.
+// against the previous one, so that every index of a decoded batch is in range.
 #include "services/messages/mini_batch_messages.h"
 
 #include <algorithm>
@@ -56,9 +56,9 @@ Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tens
   return block;
 }
 
-// Checks a layer. It must read `rows`, by node type: the rows that the previous layer writes or, for the first layer,
-// the batch's nodes. It must write at most these rows. Its blocks must be those of its fan-outs in the same order,
-// because a model identifies blocks by their position.
+// Checks a layer. `rows` is the number of rows that the layer must read, by node type: those that the previous layer
+// writes or, for the first layer, the batch's nodes. The layer must not write more rows than it reads. Its blocks must
+// be those of its fan-outs in the same order, because a model identifies blocks by their position.
 Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& spec,
                   const std::vector<uint32_t>& rows) {
   if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||
@@ -98,7 +98,8 @@ Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header,
     out.num_outputs.assign(layer.num_outputs().begin(), layer.num_outputs().end());
     rows = out.num_outputs;
     for (const uint32_t number : layer.edge_types()) {
-      if (number >= book.schema().num_edge_types()) return InvalidArgument("edge type " + std::to_string(number));
+      if (number >= book.schema().num_edge_types())
+        return InvalidArgument("edge type " + std::to_string(number) + " does not exist");
       const EdgeTypeId type(static_cast<uint16_t>(number));
       ASSIGN_OR_RETURN(sampler::Block block, DecodeBlock(type, tensors.first(3), out, book));
       out.blocks.push_back(std::move(block));
@@ -161,8 +162,8 @@ Status CheckSampledAsRequested(const minibatch::v1::MiniBatch& header, const sam
                        "this process");
 }
 
-// Checks the seeds, the rows that the last layer writes (`rows`, by node type): nodes of the plan's type, or the
-// endpoints of links and edges of all types.
+// Checks the number of seeds. `rows` is the number of rows that the last layer writes, by node type: the seeds are
+// nodes of the plan's type, or the endpoints of links or edges, of any type.
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
                   const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
@@ -184,7 +185,7 @@ Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
   return InvalidArgument("a mini-batch with more edges than all trainers have");
 }
 
-// Decodes the seeds of a plan of links or edges from the last tensors.
+// Decodes the links or labeled edges from the last tensors. Does nothing for a plan of nodes.
 Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
                  const sampler::EpochPlan& plan, const graph::PartitionBook& book, sampler::MiniBatch& batch) {
   const SeedKind kind = ToSeedKind(plan);
@@ -200,7 +201,7 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
   return CheckCountOfEdges(batch.edges->sources.size(), batch);
 }
 
-// The header of even an empty block takes at least 22 bytes.
+// Checks the size of the header, in which even an empty block takes at least 22 bytes.
 Status CheckHeader(const minibatch::v1::MiniBatch& header) {
   const size_t size_bytes = header.ByteSizeLong();
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();

@@ -1,4 +1,4 @@
-// Conversion of mini-batches to and from the messages of MiniBatchStream. Pure.
+// Conversion of mini-batches to and from the messages of MiniBatchStream. Pure functions.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -11,12 +11,13 @@
 namespace espalier::messages {
 
 // Returns the message of a batch. `draw` holds the draw options that the sampler has decoded and used.
-// ResourceExhausted if the header would exceed its size limit because of too many layers, relations and node types.
+// ResourceExhausted if the header exceeds its size limit: the batch has too many layers, relations or node types.
 Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch, const sampler::DrawSpec& draw);
 
-// Decodes a received batch of the plan, drawn by the spec. Untrusted input: every count, row number and id is checked
-// against the others, the book and the fan-outs, so that a model may index with them. The caller checks epoch and step.
-// Unimplemented if the sampler, of another version, has used other draw options than `spec`.
+// Returns the batch of a message. `plan` and `spec` are those of the stream. Untrusted input: InvalidArgument if
+// counts, row numbers and ids do not match each other, `book` or the fan-outs, so that a model may index with them. The
+// caller checks epoch and step. Unimplemented if the sampler has another version and has used other draw options than
+// `spec`.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
                                            const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 

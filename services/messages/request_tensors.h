@@ -1,5 +1,5 @@
-// Tensors of requests as typed arrays. Dtype and rank are checked here; the code that answers the request checks the
-// ids.
+// Tensors of requests as typed arrays. These functions check dtype and rank, with InvalidArgument; the code that
+// answers the request checks the ids.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace espalier::messages {
 
 // Returns InvalidArgument unless the request has exactly `expected` tensors.
 Status CheckTensorCount(const std::vector<Tensor>& tensors, size_t expected);
-// Returns the local ids of a tensor U32 [k], viewed in place. ResourceExhausted if k exceeds limits.max_rows.
+// Returns a view of the local ids in a tensor U32 [k]. ResourceExhausted if k exceeds limits.max_rows.
 Result<std::span<const LocalNodeId>> LocalIds(const Tensor& tensor, const ServiceLimits& limits);
 // Returns ResourceExhausted if `num_rows` rows of `row_bytes` bytes do not fit into a response.
 Status CheckReplyRows(size_t num_rows, uint64_t row_bytes, const ServiceLimits& limits);
@@ -21,7 +21,8 @@ Status CheckReplyRows(size_t num_rows, uint64_t row_bytes, const ServiceLimits& 
 template <class Id>
 Result<std::vector<Id>> WideIds(const Tensor& tensor, const ServiceLimits& limits);
 
-// Checks dtype, rank and size of a tensor of ids: U32 [k], or also U64 [k] if `wide_allowed`.
+// Checks that a tensor of ids is U32 [k] or, if `wide_allowed`, U64 [k]. ResourceExhausted if k exceeds
+// limits.max_rows.
 Status CheckIdTensor(const Tensor& tensor, bool wide_allowed, const ServiceLimits& limits);
 
 template <class Id>

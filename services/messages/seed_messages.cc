@@ -92,8 +92,8 @@ Result<sampler::PartitionSeeds> DecodeSeedsReply(const grpc::ByteBuffer& reply, 
                    rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(reply));
   const graph::GraphSchema& schema = book.schema();
   const bool of_edges = !query.edge_types.empty(), with_rows = !query.edge_column.empty();
-  // The largest bound over all edge types. The caller, which has the edge types of the positions, checks each entry
-  // against the bound of its own type.
+  // The largest bounds over all edge types. The caller knows the edge type of each position and checks each entry
+  // against the bounds of its edge type.
   uint64_t num_nodes = of_edges ? 0 : book.num_nodes(query.node_type), num_sources = 0;
   for (const EdgeTypeId type : query.edge_types) {
     num_nodes = std::max(num_nodes, book.num_nodes(schema.DestinationOf(type)));

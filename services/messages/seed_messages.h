@@ -1,4 +1,4 @@
-// Conversion of a step's seeds to and from the messages of GraphStore. Pure.
+// Conversion of a step's seeds to and from the messages of GraphStore. Pure functions.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@
 namespace espalier::messages {
 
 grpc::ByteBuffer EncodeSeedsRequest(const sampler::SeedQuery& query, const tensor::v1::RequestIdentity& identity);
-// Returns the query. Untrusted input: InvalidArgument or ResourceExhausted if it is invalid or exceeds the limits.
+// Returns the query. Untrusted input: InvalidArgument if the request is invalid, ResourceExhausted if it exceeds the
+// limits.
 Result<sampler::SeedQuery> DecodeSeedsRequest(const rpc::Frame<graph::v1::SeedsOfStepRequest>& frame,
                                               const ServiceLimits& limits);
 

@@ -1,4 +1,4 @@
-// Conversion of the first message of a MiniBatchStream. Pure.
+// Conversion of the first message of a MiniBatchStream. Pure functions.
 #pragma once
 
 #include <string>
@@ -14,18 +14,19 @@ namespace espalier::messages {
 struct StreamPlan {
   sampler::EpochPlan plan;
   sampler::SamplingSpec spec;
-  std::string job;  // the job that `incarnation` belongs to
+  std::string job;  // name of the job; `incarnation` is one of this job
   uint64_t incarnation = 0;
   uint32_t epoch = 0;
   uint32_t first_step = 0;
-  uint32_t stride = 1;
+  uint32_t stride = 1;         // the stream has the steps first_step, first_step + stride, ...
   bool want_edge_ids = false;  // of drawn edges
 };
 
 // Returns the part of the message that determines an epoch's batches; the caller sets identity, epoch, first_step and
 // stride.
 minibatch::v1::StreamStart EncodeStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
-// Returns the plan. Untrusted input; the sampler checks the fan-outs against the graph.
+// Returns the contents. Untrusted input: InvalidArgument if the message is invalid, ResourceExhausted if it exceeds the
+// limits; the sampler checks the fan-outs against the graph.
 Result<StreamPlan> DecodeStart(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
 
 }  // namespace espalier::messages

@@ -52,7 +52,7 @@ Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std:
   const uint64_t largest =
       tensor.dtype() == DType::kU32 ? Largest(tensor.values<uint32_t>()) : Largest(tensor.values<uint64_t>());
   if (largest < limit) return Status();
-  return InvalidArgument("the server's " + what + " contain " + std::to_string(largest) + ", there are " +
+  return InvalidArgument("the server's " + what + " contain " + std::to_string(largest) + ", expected numbers below " +
                          std::to_string(limit));
 }
 

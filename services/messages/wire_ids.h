@@ -1,4 +1,4 @@
-// Conversion between typed ids of 64 bits and tensors of ids in messages, which have 32 bits if all ids fit.
+// Conversion between typed ids and tensors of ids in messages. The tensors are U32 if all ids fit, otherwise U64.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace espalier::messages {
 
-// Returns a copy as U32 [k]: gRPC may keep the bytes of a request after the call has ended.
+// Returns the ids as U32 [k]: a copy, because gRPC may keep the bytes of a request after the call has ended.
 template <class LocalId>
 Tensor LocalIdTensor(std::span<const LocalId> locals) {
   std::vector<uint32_t> ids(locals.size());
@@ -40,13 +40,16 @@ Tensor WideIdTensor(const std::vector<Id>& ids) {
   return WideIdTensor(std::span<const Id>(ids));
 }
 
-// Types are numbers of 16 bits in the process and of 32 on the wire.
+// Return the type with the given number; InvalidArgument if the number does not fit in 16 bits. They do not check that
+// the graph has the type.
 Result<NodeTypeId> DecodeNodeType(uint32_t number);
 Result<EdgeTypeId> DecodeEdgeType(uint32_t number);
 
-// Checks that the tensor is U32 or U64 with exactly `count` elements, each below `limit`. `what` names it in errors.
+// Returns InvalidArgument unless the tensor is U32 or U64 with exactly `count` elements, each below `limit`. A tensor
+// without elements may have any dtype. `what` is the name of the ids in errors.
 Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std::string& what);
-// Concatenates tensors that are U32, U64 or empty. Returns U64 if any is U64, otherwise U32.
+// Concatenates tensors that are U32, U64 or empty. Returns U64 if any tensor with elements is U64, otherwise U32. A
+// single tensor is returned unchanged.
 Tensor ConcatenateIds(std::span<const Tensor> parts);
 
 }  // namespace espalier::messages

@@ -1,3 +1,5 @@
+// The weights of each constraint are computed as an array by vertex. The arrays are then interleaved, as METIS expects
+// them.
 #include "services/partition/balance.h"
 
 #include <algorithm>
@@ -12,7 +14,7 @@
 namespace espalier::partition {
 namespace {
 
-// Limit of a vertex's weight. No partitioning can balance a vertex that is heavier.
+// Larger weights are stored as this one.
 constexpr uint32_t kMaxVertexWeight = std::numeric_limits<int32_t>::max();
 
 // One constraint, before the weights of all constraints are interleaved.
@@ -25,35 +27,36 @@ bool IsRequested(const PartitionOptions& options, BalanceConstraint constraint) 
   return std::find(options.balance.begin(), options.balance.end(), constraint) != options.balance.end();
 }
 
-std::vector<Constraint> NodeConstraints(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
-                                        bool by_type) {
+std::vector<Constraint> MakeNodeConstraints(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                                            bool by_type) {
   if (!by_type) return {{"nodes", std::vector<uint32_t>(vertex_first.back(), 1)}};
   std::vector<Constraint> constraints;
   for (size_t type = 0; type < graph.nodes.size(); ++type) {
     if (graph.nodes[type].count == 0) continue;
-    Constraint& of_type = constraints.emplace_back();
-    of_type.name = "nodes:" + graph.schema.node_types()[type];
-    of_type.weight_of_vertex.assign(vertex_first.back(), 0);
-    std::fill(of_type.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type]),
-              of_type.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type + 1]), 1);
+    Constraint& constraint = constraints.emplace_back();
+    constraint.name = "nodes:" + graph.schema.node_types()[type];
+    constraint.weight_of_vertex.assign(vertex_first.back(), 0);
+    std::fill(constraint.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type]),
+              constraint.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type + 1]), 1);
   }
   return constraints;
 }
 
-VertexWeights SideBySide(const std::vector<Constraint>& constraints, uint64_t num_vertices) {
+// Interleaves the weights of the constraints; omits constraints without weight.
+VertexWeights InterleaveWeights(const std::vector<Constraint>& constraints, uint64_t num_vertices) {
   VertexWeights weights;
-  std::vector<const Constraint*> binding;
+  std::vector<const Constraint*> used;
   for (const Constraint& constraint : constraints) {
     uint64_t total = 0;
     for (const uint32_t weight : constraint.weight_of_vertex) total += weight;
     if (total == 0) continue;
     weights.names.push_back(constraint.name);
     weights.totals.push_back(total);
-    binding.push_back(&constraint);
+    used.push_back(&constraint);
   }
-  weights.weights.reserve(num_vertices * binding.size());
+  weights.weights.reserve(num_vertices * used.size());
   for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
-    for (const Constraint* constraint : binding) {
+    for (const Constraint* constraint : used) {
       const uint32_t weight = std::min(constraint->weight_of_vertex[vertex], kMaxVertexWeight);
       weights.weights.push_back(static_cast<int32_t>(weight));
     }
@@ -63,7 +66,7 @@ VertexWeights SideBySide(const std::vector<Constraint>& constraints, uint64_t nu
 
 }  // namespace
 
-std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
+std::vector<uint32_t> CountInEdges(const graph::SourceGraph& graph, int threads) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
   std::vector<uint32_t> degrees(vertex_first.back(), 0);
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
@@ -84,10 +87,10 @@ std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
 Status ForTrainingNodes(const graph::SourceGraph& graph, const std::string& train_split,
                         const std::function<void(NodeTypeId, uint64_t)>& body) {
   if (!train_split.empty() && !graph.splits.contains(train_split)) {
-    std::string known;
-    for (const auto& [name, unused] : graph.splits) known += (known.empty() ? "" : ", ") + name;
+    std::string names;
+    for (const auto& [name, unused] : graph.splits) names += (names.empty() ? "" : ", ") + name;
     return InvalidArgument("balancing training nodes: the graph has no split '" + train_split +
-                           "', it has: " + (known.empty() ? "none" : known));
+                           "', it has: " + (names.empty() ? "none" : names));
   }
   RETURN_IF_ERROR(CheckSplits(graph));
   for (const auto& [name, split_of_type] : graph.splits) {
@@ -102,7 +105,7 @@ Status ForTrainingNodes(const graph::SourceGraph& graph, const std::string& trai
 Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
   const bool by_type = IsRequested(options, BalanceConstraint::kNodeTypes) && graph.nodes.size() > 1;
-  std::vector<Constraint> constraints = NodeConstraints(graph, vertex_first, by_type);
+  std::vector<Constraint> constraints = MakeNodeConstraints(graph, vertex_first, by_type);
   if (IsRequested(options, BalanceConstraint::kTrainNodes)) {
     Constraint train{"train-nodes", std::vector<uint32_t>(vertex_first.back(), 0)};
     RETURN_IF_ERROR(ForTrainingNodes(graph, options.train_split, [&](NodeTypeId type, uint64_t node) {
@@ -111,9 +114,9 @@ Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const P
     constraints.push_back(std::move(train));
   }
   if (IsRequested(options, BalanceConstraint::kEdges)) {
-    constraints.push_back({"edges", InDegrees(graph, options.threads)});
+    constraints.push_back({"edges", CountInEdges(graph, options.threads)});
   }
-  return SideBySide(constraints, vertex_first.back());
+  return InterleaveWeights(constraints, vertex_first.back());
 }
 
 }  // namespace espalier::partition

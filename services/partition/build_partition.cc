@@ -1,7 +1,8 @@
 // Nodes: the layout assigns a partition's nodes a contiguous range of global IDs, so a local ID is the global ID minus
 // the start of the range, and every node column is gathered by the ascending original IDs of the range. Edges:
 // BuildInEdges returns the rows of the source in the order of the partition, and every edge column is gathered by these
-// rows. Splits: members are kept if their global ID (for edges, that of the destination) is in the range.
+// rows. Splits: a partition keeps the nodes with global IDs in its range, and the pairs whose destinations have such
+// IDs.
 #include "services/partition/build_partition.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kBuildGrain = 1 << 14;
+constexpr int64_t kBuildGrain = 1 << 14;  // rows
 
 // Returns a tensor whose row i is row rows[i] of `column`. R is uint32_t or uint64_t.
 template <class R>
@@ -106,7 +107,8 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
           .ordinals = Tensor::FromVector(std::move(ordinals))};
 }
 
-// Returns the pairs whose destinations `built` owns. `built` must already have its in-edges and original edge IDs.
+// Returns the pairs whose destinations the partition `built` owns. It must already have its in-edges and original edge
+// IDs.
 graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout, EdgeTypeId type,
                                         const graph::Partition& built) {
   const NodeTypeId source_type = layout.book.schema().SourceOf(type);
@@ -135,14 +137,14 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
                             .destinations = Tensor::FromVector(std::move(destinations)),
                             .ordinals = Tensor::FromVector(std::move(ordinals)),
                             .positions = std::move(positions)};
-  const bool narrow = layout.global_ids[source_type.value].dtype() == DType::kU32;
-  part.sources = narrow ? Tensor::FromVector(std::vector<uint32_t>(sources.begin(), sources.end()))
-                        : Tensor::FromVector(std::move(sources));
+  const bool is_narrow = layout.global_ids[source_type.value].dtype() == DType::kU32;
+  part.sources = is_narrow ? Tensor::FromVector(std::vector<uint32_t>(sources.begin(), sources.end()))
+                           : Tensor::FromVector(std::move(sources));
   return part;
 }
 
-// Returns the original ID of the edge at each position: U32 or U64 [m].
-Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, DType dtype, int threads) {
+// Returns the original ID of the edge at each position, as `dtype`, which is U32 or U64: [m].
+Tensor GatherOriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, DType dtype, int threads) {
   if (edges.original_ids.empty() && source_rows.dtype() == dtype) return source_rows;
   Tensor ids = Tensor::Zeros(dtype, source_rows.shape());
   const std::span<const uint64_t> original_of_row =
@@ -164,7 +166,7 @@ Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, D
 }
 
 // Returns the original ID of the source of the edge at each position: U32 or U64 [m].
-Tensor SourceOriginalIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
+Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
   const bool is_narrow = num_sources <= uint64_t{1} << 32;
   Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, source_rows.shape());
   const auto fill = [&]<class T>(std::span<T> to) {
@@ -186,7 +188,7 @@ void AddSourceColumns(const graph::SourceGraph& graph, EdgeTypeId type, const Te
                       const BuildOptions& options, std::map<std::string, Tensor>* columns) {
   if (options.source_columns.empty()) return;
   const graph::NodeSet& sources = graph.nodes_of(graph.schema.SourceOf(type));
-  const Tensor ids = SourceOriginalIds(graph.edges_of(type), source_rows, sources.count, options.threads);
+  const Tensor ids = GatherSourceIds(graph.edges_of(type), source_rows, sources.count, options.threads);
   for (const std::string& name : options.source_columns) {
     const auto column = sources.columns.find(name);
     if (name == graph::kOriginalIdColumn) {
@@ -196,10 +198,6 @@ void AddSourceColumns(const graph::SourceGraph& graph, EdgeTypeId type, const Te
     }
   }
 }
-
-}  // namespace
-
-namespace {
 
 Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name) {
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
@@ -213,9 +211,10 @@ Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name)
 }  // namespace
 
 Status SourceColumnWithScales(const std::string& name) {
-  return InvalidArgument("the source column '" + name +
-                         "' holds features in I8, whose scales edge columns lack: choose another feature data type, or "
-                         "omit the source column");
+  return InvalidArgument(
+      "the source column '" + name +
+      "' holds features in I8, and edge columns cannot have their scales: choose another feature data "
+      "type, or omit the source column");
 }
 
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns) {
@@ -274,7 +273,7 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
     }
     AddSourceColumns(graph, EdgeTypeId(type), in_edges.source_rows, options, &columns);
     built.original_edge_ids.push_back(
-        OriginalEdgeIds(edges, in_edges.source_rows, layout.original_edge_id_dtypes[type], options.threads));
+        GatherOriginalEdgeIds(edges, in_edges.source_rows, layout.original_edge_id_dtypes[type], options.threads));
   }
   for (const auto& [name, split_of_type] : graph.splits) {
     for (const auto& [type, split] : split_of_type) {

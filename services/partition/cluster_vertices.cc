@@ -1,11 +1,11 @@
 // Size-constrained label propagation (Meyerhenke, Sanders, Schulz, "Partitioning complex networks via size-constrained
 // clustering", SEA 2014). Every vertex starts as a cluster. In each round it moves to the cluster to which most of its
-// edge weight leads, among those that have room. Vertices choose in batches (vertex_batches.h), so the result does not
-// depend on the number of threads.
+// edge weight leads, among the clusters that have room for it. Vertices choose in batches (vertex_batches.h), so the
+// result does not depend on the number of threads.
 //
-// Vertices that remain alone, such as the leaves of a hub whose cluster is full, would stop the coarsening. If the
-// rounds have not shrunk the graph enough, vertices that are alone and prefer the same cluster are merged with each
-// other. Vertices without neighbors are always merged with each other.
+// Vertices that remain alone in their clusters, such as the leaves of a hub whose cluster is full, would stop the
+// coarsening. If the rounds have not shrunk the graph enough, vertices that are alone and prefer the same cluster are
+// merged with each other. Vertices without neighbors are always merged with each other.
 #include "services/partition/cluster_vertices.h"
 
 #include <numeric>
@@ -70,8 +70,8 @@ class Clustering {
     return true;
   }
 
-  // Sums up the neighbors by cluster. Of a vertex with at least 2 * `sample` neighbors, only every k-th one is counted,
-  // with the largest k that leaves at least `sample` neighbors.
+  // Sums up the edge weights of the vertex by the neighbor's cluster. If the vertex has at least 2 * `sample`
+  // neighbors, counts only every k-th one, with the largest k that leaves at least `sample` neighbors.
   void SumNeighbors(uint64_t vertex, uint64_t sample, LabelSums* sums) const {
     const UndirectedGraph& adjacency = graph_.adjacency;
     const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
@@ -81,21 +81,22 @@ class Clustering {
                  [&](uint32_t neighbor, uint32_t weight) { sums->Add(labels_[neighbor], weight); });
   }
 
-  // Equal sums are frequent in the first round; a pseudo-random order of the clusters decides.
-  uint64_t TieBreak(uint64_t vertex, uint32_t cluster) const { return HashCombine(key_ ^ vertex, cluster); }
+  // Returns a pseudo-random rank of the cluster. Of clusters with equal sums, which are frequent in the first round,
+  // the vertex prefers the one with the lowest rank.
+  uint64_t TieBreakRank(uint64_t vertex, uint32_t cluster) const { return HashCombine(key_ ^ vertex, cluster); }
 
-  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `otherwise` if no sum is larger
-  // than that of `otherwise`.
+  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `current` if no sum is larger than
+  // that of `current`.
   template <class Allowed>
-  uint32_t Heaviest(const LabelSums& sums, uint64_t vertex, uint32_t otherwise, const Allowed& allowed) const {
+  uint32_t FindHeaviest(const LabelSums& sums, uint64_t vertex, uint32_t current, const Allowed& allowed) const {
     uint32_t best_sum = 0;
     sums.ForEach([&](uint32_t cluster, uint32_t sum) {
-      if (cluster == otherwise) best_sum = sum;
+      if (cluster == current) best_sum = sum;
     });
-    uint32_t best = otherwise;
+    uint32_t best = current;
     sums.ForEach([&](uint32_t cluster, uint32_t sum) {
-      if (sum < best_sum || cluster == otherwise || (sum == best_sum && best == otherwise)) return;
-      if (sum == best_sum && TieBreak(vertex, cluster) > TieBreak(vertex, best)) return;
+      if (sum < best_sum || cluster == current || (sum == best_sum && best == current)) return;
+      if (sum == best_sum && TieBreakRank(vertex, cluster) > TieBreakRank(vertex, best)) return;
       if (!allowed(cluster)) return;
       best = cluster;
       best_sum = sum;
@@ -110,14 +111,15 @@ class Clustering {
       if (i + 1 < vertices.size()) PrefetchFirstNeighbors(graph_.adjacency, vertices[i + 1], labels_);
       const uint32_t vertex = vertices[i];
       SumNeighbors(vertex, sample, &*sums);
-      clusters[i] = Heaviest(*sums, vertex, labels_[vertex], [&](uint32_t cluster) { return Fits(vertex, cluster); });
+      clusters[i] =
+          FindHeaviest(*sums, vertex, labels_[vertex], [&](uint32_t cluster) { return Fits(vertex, cluster); });
     }
   }
 
   void Apply(std::span<const uint32_t> vertices, std::span<const uint32_t> clusters) {
     for (size_t i = 0; i < vertices.size(); ++i) {
       const uint32_t vertex = vertices[i], to = clusters[i], from = labels_[vertex];
-      // A cluster is empty if its vertex has moved in this batch, perhaps to this vertex's cluster.
+      // `to` is empty if its only vertex has moved away earlier in this batch, perhaps to `from`.
       if (to == from || IsEmpty(to) || !Fits(vertex, to)) continue;
       for (size_t c = 0; c < limits_.size(); ++c) {
         const auto weight = static_cast<int32_t>(WeightAt(vertex, c));
@@ -134,7 +136,7 @@ class Clustering {
     for (const uint32_t label : labels_) ++sizes[label];
     const auto num_clusters =
         static_cast<uint64_t>(std::count_if(sizes.begin(), sizes.end(), [](uint32_t size) { return size > 0; }));
-    const bool connected_too = num_clusters > num_vertices / 2;
+    const bool merge_connected = num_clusters > num_vertices / 2;
     constexpr uint32_t kNone = ~uint32_t{0};
     // The preferred cluster of a vertex that is alone: its own label if it has no neighbors, kNone if it is not merged.
     std::vector<uint32_t> preferred(num_vertices, kNone);
@@ -144,18 +146,20 @@ class Clustering {
         const uint32_t own = labels_[vertex];
         if (sizes[own] != 1) continue;
         const bool is_isolated = graph_.adjacency.offsets[vertex] == graph_.adjacency.offsets[vertex + 1];
-        if (!is_isolated && !connected_too) continue;
+        if (!is_isolated && !merge_connected) continue;
         SumNeighbors(vertex, kAllNeighbors, &*sums);
-        preferred[vertex] = Heaviest(*sums, vertex, own, [](uint32_t) { return true; });
+        preferred[vertex] = FindHeaviest(*sums, vertex, own, [](uint32_t) { return true; });
       }
     });
-    std::vector<uint32_t>& open = sizes;  // by preferred cluster: the cluster that is being filled
-    std::fill(open.begin(), open.end(), kNone);
-    uint32_t open_isolated = kNone;
+    // [preferred cluster]: the cluster into which vertices with this preferred cluster are merged at present. The next
+    // vertex that does not fit starts a new one. Reuses the memory of `sizes`.
+    std::vector<uint32_t>& open_cluster = sizes;
+    std::fill(open_cluster.begin(), open_cluster.end(), kNone);
+    uint32_t open_isolated = kNone;  // the cluster into which vertices without neighbors are merged at present
     for (uint32_t vertex = 0; vertex < num_vertices; ++vertex) {
       if (preferred[vertex] == kNone) continue;
       const uint32_t own = labels_[vertex];
-      uint32_t* const target = preferred[vertex] == own ? &open_isolated : &open[preferred[vertex]];
+      uint32_t* const target = preferred[vertex] == own ? &open_isolated : &open_cluster[preferred[vertex]];
       if (*target == kNone || !Fits(vertex, *target)) {
         *target = own;
         continue;

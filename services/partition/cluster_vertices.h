@@ -10,7 +10,7 @@ namespace espalier::partition {
 
 // Returns a label in [0, vertices) for each vertex; vertices with the same label form a cluster. The weight of a
 // cluster of several vertices is at most limits[c] under constraint c. A deterministic function of the graph, the
-// limits and the key, whatever the number of threads. Memory: 12 bytes per vertex, 4 more per constraint.
+// limits and the key, for any number of threads. Memory: 12 bytes per vertex, 4 more per constraint.
 std::vector<uint32_t> ClusterVertices(const WeightedGraph& graph, const std::vector<int64_t>& limits, uint64_t key,
                                       int threads);
 

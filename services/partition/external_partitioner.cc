@@ -34,8 +34,9 @@ class ExternalPartitioner final : public Partitioner {
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
     RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
     if (given_.size() != graph.nodes.size()) {
-      return InvalidArgument("external assignment: expected one array per node type, " +
-                             std::to_string(graph.nodes.size()) + ", found " + std::to_string(given_.size()));
+      return InvalidArgument("external assignment: found " + std::to_string(given_.size()) +
+                             " arrays, expected one for each of the " + std::to_string(graph.nodes.size()) +
+                             " node types");
     }
     Assignment assignment(given_.size());
     for (size_t type = 0; type < given_.size(); ++type) {

@@ -1,9 +1,10 @@
 // A counting sort by destination places the edges; a small sort within each row then orders them. An edge is placed as
 // its source and its row in the source graph, so the sort and the translation of sources to global IDs do not read the
-// edge list: the list is read twice, from the beginning to the end, and never at random positions, which matters if it
-// is mapped and larger than memory. Threads write the edges of a row in any order, but the sort within the row has no
-// ties (its last key is the edge's row in the source), so the result does not depend on that order. Memory: the CSC
-// itself, one number per edge, and the largest row per thread.
+// edge list. The list is read twice, from the beginning to the end, and never at random positions, which matters if it
+// is mapped and larger than memory. (The sort reads times and original IDs, if there are any, at random.) Threads write
+// the edges of a row in any order, but the sort within the row has no ties (its last key is the edge's row in the
+// source), so the result does not depend on that order. Memory: the CSC itself, one number per edge, and the largest
+// row for each thread.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ template <class S>
 struct EdgeView {
   std::span<const S> sources;
   std::span<const S> destinations;
-  std::span<const uint64_t> original_ids;  // empty: the row itself
+  std::span<const uint64_t> original_ids;  // empty: the row numbers
   const Tensor* times = nullptr;           // null: not ordered by time
   uint64_t first_owned = 0;                // first global ID of the destinations that the partition owns
   uint64_t num_owned = 0;
@@ -48,13 +49,13 @@ struct SortKey {
   friend auto operator<=>(const SortKey&, const SortKey&) = default;
 };
 
-// Calls body(edge, local destination) for every in-edge of the partition.
+// Calls body(row in the source graph, local ID of the destination) for every in-edge of the partition.
 template <class S, class G, class Body>
 void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
       const uint64_t local = global_of_destination[graph::ToId(view.destinations[edge])] - view.first_owned;
-      if (local < view.num_owned) body(edge, local);
+      if (local < view.num_owned) body(edge, local);  // wraps around below first_owned
     }
   });
 }
@@ -65,14 +66,14 @@ void SumLengths(std::span<P> indptr) {
   for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
 }
 
-// Placed edges by position: the source (later its global ID) and the row in the source graph.
+// The edges by position: the source (its original ID, later its global ID) and the row in the source graph.
 template <class I, class R>
 struct PlacedEdges {
   std::span<I> indices;
   std::span<R> rows;
 };
 
-// Sorts the edges by source and row as pairs in one integer.
+// Sorts the edges by (source, row), packed into one integer.
 void SortPairs(const PlacedEdges<uint32_t, uint32_t>& edges, std::vector<uint64_t>* scratch) {
   scratch->resize(edges.rows.size());
   for (size_t k = 0; k < edges.rows.size(); ++k) {
@@ -85,7 +86,7 @@ void SortPairs(const PlacedEdges<uint32_t, uint32_t>& edges, std::vector<uint64_
   }
 }
 
-// Sorts the edges by all keys.
+// Sorts the edges by all members of SortKey.
 template <class S, class I, class R>
 void SortKeys(const EdgeView<S>& view, const PlacedEdges<I, R>& edges, std::vector<SortKey>* scratch) {
   scratch->clear();

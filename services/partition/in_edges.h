@@ -10,12 +10,13 @@ namespace espalier::partition {
 
 struct OrderedInEdges {
   graph::InEdges csc;
-  // U32 or U64 [m]: the row in the source graph's EdgeSet of the edge at each position of csc.indices.
+  // The edge's row in the source graph's EdgeSet, for each position of csc.indices: U32 or U64 [m].
   Tensor source_rows;
 };
 
-// Returns the in-edges of `partition` of one edge type. The in-edges of each node are sorted by (time column if the
-// type has it, source's original ID, original edge ID). The result does not depend on the number of threads.
+// Returns the in-edges of one edge type in `partition`. The in-edges of each node are sorted by (the time column if the
+// type has it, the source's original ID, the original edge ID). `time_column` may be empty. The result does not depend
+// on the number of threads.
 OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                             EdgeTypeId type, const std::string& time_column, int threads);
 

@@ -1,5 +1,5 @@
-// Each check reads its arrays once. CheckEdges scans an edge type in parallel; every thread stops at its first bad edge
-// and an atomic minimum keeps the lowest, so the error does not depend on the number of threads.
+// Each check reads its arrays once. CheckEdges scans an edge type in parallel. Every range of edges is read up to its
+// first bad edge, and an atomic minimum keeps the lowest one, so the error does not depend on the number of threads.
 #include "services/partition/input_checks.h"
 
 #include <atomic>
@@ -72,12 +72,12 @@ Status CheckPart(const std::vector<uint64_t>& part, uint64_t num_nodes) {
 
 Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t num_destinations) {
   if (part.sources.size() != part.destinations.size()) {
-    return InvalidArgument(std::to_string(part.sources.size()) + " sources and " +
-                           std::to_string(part.destinations.size()) + " destinations");
+    return InvalidArgument("found " + std::to_string(part.sources.size()) + " sources and " +
+                           std::to_string(part.destinations.size()) + " destinations, expected as many of each");
   }
   if (!part.edge_ids.empty() && part.edge_ids.size() != part.size()) {
-    return InvalidArgument(std::to_string(part.size()) + " pairs and " + std::to_string(part.edge_ids.size()) +
-                           " edge ids");
+    return InvalidArgument("found " + std::to_string(part.size()) + " pairs and " +
+                           std::to_string(part.edge_ids.size()) + " edge ids, expected one id for each pair or none");
   }
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -95,7 +95,8 @@ Status CheckSplits(const graph::SourceGraph& graph) {
   for (const auto& [name, split_of_type] : graph.splits) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.nodes.size())
-        return InvalidArgument("split '" + name + "' belongs to a node type that does not exist");
+        return InvalidArgument("split '" + name + "': node type " + std::to_string(type) +
+                               " does not exist, the graph has " + std::to_string(graph.nodes.size()));
       const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
       for (const std::vector<uint64_t>* part : {&split.train, &split.validation, &split.test}) {
         RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where));
@@ -105,7 +106,8 @@ Status CheckSplits(const graph::SourceGraph& graph) {
   for (const auto& [name, split_of_type] : graph.edge_splits) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.edges.size())
-        return InvalidArgument("split '" + name + "' belongs to an edge type that does not exist");
+        return InvalidArgument("split '" + name + "': edge type " + std::to_string(type) +
+                               " does not exist, the graph has " + std::to_string(graph.edges.size()));
       const std::string where = "split '" + name + "' of edge type '" + graph.schema.edge_types()[type].Name() + "'";
       const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
       const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
@@ -119,9 +121,9 @@ Status CheckSplits(const graph::SourceGraph& graph) {
 
 Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions) {
   if (num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
-  const uint64_t most = num_partitions * (kFirst64BitCount - 1);
+  const uint64_t max_nodes = num_partitions * (kFirst64BitCount - 1);
   for (size_t type = 0; type < graph.nodes.size(); ++type) {
-    if (graph.nodes[type].count <= most) continue;
+    if (graph.nodes[type].count <= max_nodes) continue;
     return InvalidArgument("node type '" + graph.schema.node_types()[type] + "' has " +
                            std::to_string(graph.nodes[type].count) + " nodes, more than fit " +
                            std::to_string(num_partitions) +

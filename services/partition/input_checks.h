@@ -1,4 +1,4 @@
-// Input checks that every algorithm relies on before it reads edges or splits.
+// Input checks that callers run before an algorithm reads edges or splits.
 #pragma once
 
 #include "services/graph/source_graph.h"

@@ -28,13 +28,13 @@ class LabelSums {
       slots_.assign(capacity, Slot{});
       used_.reserve(capacity / 2);
     }
-    // A small part of a large table serves a small vertex and stays in the cache.
+    // A vertex with few neighbors uses only the first slots of a large table, which stay in the cache.
     shift_ = 32 - std::countr_zero(capacity);
     mask_ = static_cast<uint32_t>(capacity - 1);
   }
 
-  // Adds the weight to the sum of the label. `label` must not be 2^32 - 1, and there may be at most `max_labels`
-  // distinct labels.
+  // Adds the weight to the sum of the label. `label` must not be 2^32 - 1, and at most `max_labels` distinct labels may
+  // be added after a Reset, which must come first.
   void Add(uint32_t label, uint32_t weight) {
     uint32_t at = (label * kMultiplier) >> shift_;
     while (slots_[at].label != label) {
@@ -65,7 +65,7 @@ class LabelSums {
   };
 
   std::vector<Slot> slots_;
-  std::vector<uint32_t> used_;
+  std::vector<uint32_t> used_;  // indices of the occupied slots, in the order of insertion
   int shift_ = 26;
   uint32_t mask_ = 63;
 };

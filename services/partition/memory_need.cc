@@ -13,12 +13,13 @@ namespace {
 constexpr uint64_t kFixedBytes = uint64_t{64} << 20;  // code, stacks, buffers
 
 // Returns an upper bound of the number of constraints from options.balance.
-size_t MostConstraints(const graph::SourceGraph& graph, const PartitionOptions& options) {
-  const auto asks = [&](BalanceConstraint constraint) {
+size_t MaxNumConstraints(const graph::SourceGraph& graph, const PartitionOptions& options) {
+  const auto is_requested = [&](BalanceConstraint constraint) {
     return std::count(options.balance.begin(), options.balance.end(), constraint) > 0;
   };
-  const size_t of_nodes = asks(BalanceConstraint::kNodeTypes) ? std::max<size_t>(graph.nodes.size(), 1) : 1;
-  return of_nodes + (asks(BalanceConstraint::kTrainNodes) ? 1 : 0) + (asks(BalanceConstraint::kEdges) ? 1 : 0);
+  const size_t of_nodes = is_requested(BalanceConstraint::kNodeTypes) ? std::max<size_t>(graph.nodes.size(), 1) : 1;
+  return of_nodes + (is_requested(BalanceConstraint::kTrainNodes) ? 1 : 0) +
+         (is_requested(BalanceConstraint::kEdges) ? 1 : 0);
 }
 
 uint64_t SumColumns(const std::map<std::string, Tensor>& columns) {
@@ -31,13 +32,13 @@ uint64_t SumColumns(const std::map<std::string, Tensor>& columns) {
 
 uint64_t FixedStreamingBytes() { return kFixedBytes; }
 
-// The arrays are the weights, the rows of vertices, the offsets, and the partitions of the pass before.
+// The arrays are the weights, the row of each vertex, the offsets of the rows, and the partition of each vertex.
 uint64_t StreamingBytesPerVertex(size_t num_constraints) {
   return num_constraints * sizeof(int32_t) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint16_t);
 }
 
 uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOptions& options) {
-  const size_t constraints = MostConstraints(graph, options);
+  const size_t constraints = MaxNumConstraints(graph, options);
   uint64_t ends = 0;
   for (const graph::EdgeSet& edges : graph.edges) ends += 2 * edges.num_edges();
   const uint64_t num_vertices = VertexFirst(graph).back();
@@ -49,8 +50,8 @@ uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOp
   return kFixedBytes + std::max({weights, rows, result});
 }
 
-uint64_t BuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, double largest_to_average,
-                     const BuildOptions& options) {
+uint64_t ComputeBuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, double largest_to_average,
+                            const BuildOptions& options) {
   uint64_t of_layout = 0, of_all_partitions = 0;
   for (const graph::NodeSet& nodes : graph.nodes) {
     const uint64_t width = ItemSize(WidthFor(nodes.count));
@@ -63,7 +64,8 @@ uint64_t BuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, d
     const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
     const uint64_t out_degrees = sources.count * ItemSize(WidthFor(edges.num_edges()));
     of_layout += out_degrees;
-    of_all_partitions += out_degrees + num_destinations * ItemSize(WidthFor(edges.num_edges()));  // and indptr
+    const uint64_t indptr = num_destinations * ItemSize(WidthFor(edges.num_edges()));
+    of_all_partitions += out_degrees + indptr;
     uint64_t bytes_of_edge = ItemSize(WidthFor(sources.count)) + ItemSize(WidthFor(edges.num_edges()));
     if (!edges.original_ids.empty()) bytes_of_edge += sizeof(uint64_t);
     if (!options.source_columns.empty()) bytes_of_edge += ItemSize(WidthFor(sources.count));

@@ -9,23 +9,23 @@
 
 namespace espalier::partition {
 
-// Returns the memory in bytes that does not depend on the graph: code, stacks and buffers.
+// Returns the part of Streaming's memory, in bytes, that does not depend on the graph: code, stacks and buffers.
 uint64_t FixedStreamingBytes();
 
 // Returns the bytes per vertex that Streaming keeps in memory while it builds rows (stream_rows.h), with
 // `num_constraints` constraints.
 uint64_t StreamingBytesPerVertex(size_t num_constraints);
 
-// Returns the least PartitionOptions::memory_bytes with which Streaming cuts the graph, in bytes. More is needed if the
+// Returns the least PartitionOptions::memory_bytes with which Streaming can partition the graph. More is needed if the
 // neighbors of a single node exceed the part of this memory that remains for neighbors (StreamRows::Build).
 uint64_t LeastStreamingMemory(const graph::SourceGraph& graph, const PartitionOptions& options);
 
-// The largest partition divided by the average, if nodes and edges are balanced.
-inline constexpr double kBalanced = 1.05;
+// The argument `largest_to_average` of ComputeBuildMemory for partitions with balanced nodes and edges.
+inline constexpr double kBalancedLargestToAverage = 1.05;
 
-// Returns the memory in bytes that building the partitions one after another needs: the layout, the assignment and the
-// largest partition, which is `largest_to_average` times as large as the average.
-uint64_t BuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, double largest_to_average,
-                     const BuildOptions& options);
+// Returns the memory in bytes that is needed to build the partitions one after another: the layout, the assignment and
+// the largest partition, which is `largest_to_average` times as large as the average.
+uint64_t ComputeBuildMemory(const graph::SourceGraph& graph, uint32_t num_partitions, double largest_to_average,
+                            const BuildOptions& options);
 
 }  // namespace espalier::partition

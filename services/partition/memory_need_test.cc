@@ -26,15 +26,15 @@ TEST(LeastStreamingMemoryTest, IsMaximumOverPhases) {
             kFixed + 4 * 26 + 4);
 }
 
-TEST(BuildMemoryTest, CountsLayoutAndOnePartition) {
+TEST(ComputeBuildMemoryTest, CountsLayoutAndOnePartition) {
   // Layout: global IDs, partitions and out-degrees (4 each). One partition of one: original IDs (4), x (6), out-degrees
   // and indptr (4 each) per node; index, row and w (4 each) per edge.
-  EXPECT_EQ(BuildMemory(FourNodes(), 1, kBalanced, {}), kFixed + 4 * 12 + 4 * 18 + 8 * 12);
-  EXPECT_EQ(BuildMemory(FourNodes(), 2, kBalanced, {}), kFixed + 4 * 12 + 88);  // 168 * 1.05 / 2
-  EXPECT_EQ(BuildMemory(FourNodes(), 2, 1.5, {}), kFixed + 4 * 12 + 126);
-  EXPECT_EQ(BuildMemory(FourNodes(), 2, 3, {}), kFixed + 4 * 12 + 168);  // all of it
+  EXPECT_EQ(ComputeBuildMemory(FourNodes(), 1, kBalancedLargestToAverage, {}), kFixed + 4 * 12 + 4 * 18 + 8 * 12);
+  EXPECT_EQ(ComputeBuildMemory(FourNodes(), 2, kBalancedLargestToAverage, {}), kFixed + 4 * 12 + 88);  // 168 * 1.05 / 2
+  EXPECT_EQ(ComputeBuildMemory(FourNodes(), 2, 1.5, {}), kFixed + 4 * 12 + 126);
+  EXPECT_EQ(ComputeBuildMemory(FourNodes(), 2, 3, {}), kFixed + 4 * 12 + 168);  // all of it
   // A copy of x (6) and of the original ID (4) per edge.
-  EXPECT_EQ(BuildMemory(FourNodes(), 1, kBalanced, {.source_columns = {"x"}}),
+  EXPECT_EQ(ComputeBuildMemory(FourNodes(), 1, kBalancedLargestToAverage, {.source_columns = {"x"}}),
             kFixed + 4 * 12 + 4 * 18 + 8 * (12 + 10));
 }
 

@@ -21,23 +21,23 @@ Mutex metis_mutex;
 // with longjmp, possibly in the middle of a memory allocation. METIS restores the previous handler before it returns; a
 // pending SIGTERM is delivered to that handler after this object is destroyed. A process with several threads must
 // block SIGTERM in the other threads too.
-class SigtermWaits {
+class SigtermBlock {
  public:
-  SigtermWaits() {
+  SigtermBlock() {
     sigset_t sigterm;
     sigemptyset(&sigterm);
     sigaddset(&sigterm, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &sigterm, &before_);
   }
-  ~SigtermWaits() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SigtermWaits(const SigtermWaits&) = delete;
-  SigtermWaits& operator=(const SigtermWaits&) = delete;
+  ~SigtermBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SigtermBlock(const SigtermBlock&) = delete;
+  SigtermBlock& operator=(const SigtermBlock&) = delete;
 
  private:
   sigset_t before_;
 };
 
-Status StatusOfMetis(int code) {
+Status ToStatus(int code) {
   switch (code) {
     case METIS_OK: return Status();
     case METIS_ERROR_MEMORY:
@@ -47,7 +47,7 @@ Status StatusOfMetis(int code) {
   }
 }
 
-std::array<idx_t, METIS_NOPTIONS> MetisOptions(const PartitionOptions& options) {
+std::array<idx_t, METIS_NOPTIONS> ToMetisOptions(const PartitionOptions& options) {
   std::array<idx_t, METIS_NOPTIONS> metis_options;
   METIS_SetDefaultOptions(metis_options.data());
   metis_options[METIS_OPTION_OBJTYPE] =
@@ -69,13 +69,13 @@ Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights wei
   // METIS reads uint32_t as idx_t: all values are below 2^31, so the representation is the same.
   auto* const neighbors = reinterpret_cast<idx_t*>(graph.neighbors.data());
   auto* const edge_weights = graph.weights.empty() ? nullptr : reinterpret_cast<idx_t*>(graph.weights.data());
-  std::array<idx_t, METIS_NOPTIONS> metis_options = MetisOptions(options);
+  std::array<idx_t, METIS_NOPTIONS> metis_options = ToMetisOptions(options);
   std::vector<uint32_t> partition_of(static_cast<size_t>(num_vertices));
   idx_t objective = 0;
 
   const MutexLock lock(&metis_mutex);
-  const SigtermWaits sigterm_waits;
-  RETURN_IF_ERROR(StatusOfMetis(
+  const SigtermBlock sigterm_block;
+  RETURN_IF_ERROR(ToStatus(
       METIS_PartGraphKway(&num_vertices, &num_constraints, offsets.data(), neighbors, weights.weights.data(),
                           /*vsize=*/nullptr, edge_weights, &num_partitions, /*tpwgts=*/nullptr, /*ubvec=*/nullptr,
                           metis_options.data(), &objective, reinterpret_cast<idx_t*>(partition_of.data()))));

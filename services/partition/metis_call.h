@@ -1,4 +1,4 @@
-// The call of the METIS library.
+// Calls the METIS library.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace espalier::partition {
 
-// Returns the partition of each vertex by METIS_PartGraphKway. The sizes must be within the limits of FitsMetis and
-// TotalsFitMetis (metis_partitioner.h). `weights` has a row for each vertex; the names of its constraints are not used.
-// Blocks while another thread calls METIS. ResourceExhausted if METIS runs out of memory.
+// Returns the partition of each vertex by METIS_PartGraphKway. The sizes must be within the limits of CheckFitsMetis
+// and CheckTotalsFitMetis (metis_partitioner.h). `weights` has a row for each vertex; the names of its constraints are
+// not used. Blocks while another thread calls METIS. ResourceExhausted if METIS runs out of memory.
 Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights weights, const PartitionOptions& options);
 
 }  // namespace espalier::partition

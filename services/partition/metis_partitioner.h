@@ -19,15 +19,15 @@ struct MetisSize {
 };
 
 // Returns InvalidArgument if a quantity exceeds the limit of METIS. The message names the quantity and the alternative.
-Status FitsMetis(const MetisSize& size);
+Status CheckFitsMetis(const MetisSize& size);
 
 // Returns InvalidArgument if the total weight of a balance constraint exceeds the limit, because METIS adds up the
 // weights of each constraint. `names` and `totals` are by constraint.
-Status TotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
+Status CheckTotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
-// Returns InvalidArgument if FitsMetis would reject every graph with the given degrees. Degrees count parallel edges
-// individually. Takes the sum of the degrees and their greatest common divisor; if all neighbors have the same
+// Returns InvalidArgument if CheckFitsMetis would reject every graph with the given degrees. Degrees count parallel
+// edges individually. Takes the sum of the degrees and their greatest common divisor; if all neighbors have the same
 // multiplicity, the multiplicity divides this divisor.
-Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
+Status CheckMayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

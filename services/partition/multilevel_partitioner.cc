@@ -5,8 +5,8 @@
 // cut fewer edges. Compared with METIS, which matches pairs of vertices, a level of clusters shrinks a graph with hubs
 // several times as much, so there are fewer levels, and all of their loops run in parallel.
 //
-// Everything but the smallest graph is counted in 64 bits, so the limits of METIS apply to that graph alone. It is
-// coarsened further if it has more neighbors than METIS counts.
+// Everything but the smallest graph is counted in 64 bits, so the limits of METIS apply to that graph alone. The
+// coarsening continues while the graph has more neighbors than METIS can count.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -25,10 +25,10 @@ namespace espalier::partition {
 namespace {
 
 // METIS cuts a graph of at most kSmallGraph vertices, or kSmallGraphPerPartition vertices per partition if that is
-// more, unless the coarsening ends earlier (kMinShrinkage).
+// more, unless the coarsening ends earlier (kMaxSizeRatio).
 constexpr uint64_t kSmallGraph = 20'000, kSmallGraphPerPartition = 64;
 constexpr double kClusterLimit = 0.03;  // largest cluster / average partition
-constexpr double kMinShrinkage = 0.9;   // vertices of the next level / vertices; a larger ratio ends the coarsening
+constexpr double kMaxSizeRatio = 0.9;   // vertices of the next level / vertices; a larger ratio ends the coarsening
 constexpr uint64_t kMaxMetisTotal = std::numeric_limits<int32_t>::max();
 
 struct Level {
@@ -36,7 +36,8 @@ struct Level {
   std::vector<uint32_t> cluster_of;  // vertex -> vertex of the next level; empty at the last level
 };
 
-// Divides the numbers so that their sum fits METIS. Positive numbers remain positive.
+// Divides `count` numbers, every `stride`-th of the array, so that METIS can count their sum. Positive numbers remain
+// positive.
 template <class Number>
 void ScaleForMetis(Number* numbers, size_t count, size_t stride) {
   uint64_t total = 0;
@@ -90,7 +91,7 @@ class Multilevel {
           level.graph, limits, PartitioningKey(options_.seed, RandomStream::kClusterOrder, levels_.size()),
           options_.threads);
       const uint32_t num_clusters = NumberClusters(&cluster_of);
-      if (num_clusters > kMinShrinkage * static_cast<double>(level.graph.num_vertices())) return;
+      if (num_clusters > kMaxSizeRatio * static_cast<double>(level.graph.num_vertices())) return;
       WeightedGraph coarse = Contract(level.graph, cluster_of, num_clusters, options_.threads);
       level.cluster_of = std::move(cluster_of);
       levels_.push_back({.graph = std::move(coarse)});
@@ -102,7 +103,7 @@ class Multilevel {
     const uint64_t num_weights = levels_.back().graph.vertex_weights.size();
     // Scaling keeps positive weights positive, so their number has to be below the limit of the total.
     if (std::max(num_neighbors, num_weights) >= kMaxMetisTotal) {
-      return InvalidArgument("METIS cuts the coarsest graph of Multilevel and counts in 32 bits: the graph has " +
+      return InvalidArgument("METIS cuts the coarsest graph of Multilevel and counts in 32 bits: that graph has " +
                              std::to_string(num_neighbors) + " neighbors (undirected edges twice) and " +
                              std::to_string(num_weights) + " weights of nodes, expected fewer than " +
                              std::to_string(kMaxMetisTotal) + " of each: use the algorithm Streaming");

@@ -18,8 +18,8 @@ auto MakeReader(const Tensor& ids) {
   return [narrow, wide](uint64_t i) -> uint64_t { return narrow.empty() ? wide[i] : narrow[i]; };
 }
 
-// Converts the positions to the width of indptr.
-Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) {
+// Returns the positions as U32 if `num_edges` fits in it, otherwise as U64.
+Tensor ToNarrowestTensor(std::vector<uint64_t> positions, uint64_t num_edges) {
   if (num_edges > std::numeric_limits<uint32_t>::max()) return Tensor::FromVector(std::move(positions));
   return Tensor::FromVector(std::vector<uint32_t>(positions.begin(), positions.end()));
 }
@@ -42,19 +42,19 @@ Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& origi
            std::tuple(destination_of(b), source_of(b), edge_of(b));
   });
   std::vector<uint64_t> positions(order.size(), unspecified);
-  std::vector<uint64_t> num_edges(order.size(),
-                                  0);  // between the endpoints of order[i], at the first pair with these endpoints
+  // Element i, where order[i] is the first pair with its endpoints: the number of edges between these endpoints.
+  std::vector<uint64_t> num_edges(order.size(), 0);
   for (auto first = order.begin(); first != order.end();) {
     const uint32_t destination = destination_of(*first);
     const auto last =
         std::find_if(first, order.end(), [&](size_t pair) { return destination_of(pair) != destination; });
     for (uint64_t edge = indptr(destination); edge < indptr(destination + uint64_t{1}); ++edge) {
-      const auto same_ends = std::ranges::lower_bound(first, last, indices(edge), {}, source_of);
-      const auto other_ends = std::ranges::upper_bound(same_ends, last, indices(edge), {}, source_of);
-      if (same_ends == other_ends) continue;
-      ++num_edges[static_cast<size_t>(same_ends - order.begin())];
-      auto pair = std::ranges::lower_bound(same_ends, other_ends, ids(edge), {}, edge_of);
-      for (; pair != other_ends && edge_of(*pair) == ids(edge); ++pair) positions[*pair] = edge;
+      const auto same_begin = std::ranges::lower_bound(first, last, indices(edge), {}, source_of);
+      const auto same_end = std::ranges::upper_bound(same_begin, last, indices(edge), {}, source_of);
+      if (same_begin == same_end) continue;
+      ++num_edges[static_cast<size_t>(same_begin - order.begin())];
+      auto pair = std::ranges::lower_bound(same_begin, same_end, ids(edge), {}, edge_of);
+      for (; pair != same_end && edge_of(*pair) == ids(edge); ++pair) positions[*pair] = edge;
     }
     first = last;
   }
@@ -66,7 +66,7 @@ Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& origi
     if (num_edges[first_of_ends] < 2) positions[pair] = unspecified;
     any_is_specified = any_is_specified || positions[pair] != unspecified;
   }
-  return any_is_specified ? NarrowedWhereAllFit(std::move(positions), unspecified) : Tensor();
+  return any_is_specified ? ToNarrowestTensor(std::move(positions), unspecified) : Tensor();
 }
 
 }  // namespace espalier::partition

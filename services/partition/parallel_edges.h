@@ -9,10 +9,10 @@
 
 namespace espalier::partition {
 
-// The pairs (source, destination) of one part of an edge split whose destinations are owned nodes; each array is [k].
+// The pairs (source, destination) of one part of an edge split whose destinations the partition owns: [k] each.
 struct SelectedEdges {
-  std::span<const uint64_t> sources;       // global ids
-  std::span<const uint32_t> destinations;  // local ids
+  std::span<const uint64_t> sources;       // global IDs
+  std::span<const uint32_t> destinations;  // local IDs
   std::span<const uint64_t> edge_ids;      // original IDs of the selected edges
 };
 

@@ -1,6 +1,6 @@
 // One sequential pass per node type counts the nodes of each partition and then numbers them in original order, so a
 // partition's nodes have contiguous global IDs. One parallel pass per edge type counts out-degrees and the edges of
-// each partition; the sums give the ranges of global edge IDs. The counts of parts of an edge list can be added, so
+// each partition; the sums give the ranges of global edge IDs. The counts of parts of an edge list can be combined, so
 // several processes can count their parts and build the same layout (MakeLayout).
 #include "services/partition/partition_layout.h"
 
@@ -44,7 +44,7 @@ Tensor GlobalIds(const std::vector<uint32_t>& partition_of, std::vector<uint64_t
   return ids;
 }
 
-// D is the integer type of the out-degrees.
+// Counts the edges. D is the integer type of the out-degrees.
 template <class D>
 void CountEdgesAs(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner_of_destination,
                   const CountOptions& options, EdgeCounts* counts) {

@@ -1,4 +1,4 @@
-// The numbering of a partitioning: the map from original to global IDs and the partition book.
+// The numbering of nodes and edges in a partitioning: the map from original to global IDs and the partition book.
 #pragma once
 
 #include <span>
@@ -21,11 +21,12 @@ struct PartitionLayout {
   // By EdgeTypeId, [source nodes]: the out-degree of each original ID. U32 if the type has fewer than 2^32 edges, else
   // U64.
   std::vector<Tensor> out_degrees;
-  // By EdgeTypeId: the dtype of original edge ids in all partitions.
+  // By EdgeTypeId: the dtype of original edge IDs in all partitions, U32 or U64.
   std::vector<DType> original_edge_id_dtypes;
 };
 
-// Counts over the edges of one type or over a part of them. The counts of parts can be added.
+// Counts over the edges of one type or over a part of them. To combine parts, add their counts and take the maximum of
+// max_original_id.
 struct EdgeCounts {
   std::vector<uint64_t> of_partition;  // [num_partitions]: edges by the owner of their destination
   uint64_t max_original_id = 0;        // 0 if there are no edges
@@ -38,16 +39,17 @@ DType OutDegreeDType(uint64_t num_edges);
 struct CountOptions {
   uint32_t num_partitions = 1;
   uint64_t num_source_nodes = 0;
-  DType out_degree = DType::kU32;  // OutDegreeDType of the whole graph
-  uint64_t first_row = 0;          // row of the first edge in the type's edge list; the basis of implicit original IDs
+  DType out_degree = DType::kU32;  // OutDegreeDType of the type's edges in the whole graph
+  uint64_t first_row = 0;          // row of edges[0] in the type's edge list; without original IDs, rows are the IDs
   int threads = 1;
 };
-// Returns the counts over `edges`, which must have passed CheckEdges.
+// Returns the counts over `edges`, which must have passed CheckEdges. `owner_of_destination` is by original ID.
 EdgeCounts CountEdges(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner_of_destination,
                       const CountOptions& options);
 
 // Returns the layout of a graph from the counts of its edges by EdgeTypeId. Reads only the nodes and the schema of
-// `graph`. InvalidArgument if the assignment does not match them or num_partitions.
+// `graph`. InvalidArgument if the assignment does not match the nodes or num_partitions, or if a partition would own
+// 2^32 or more nodes of a type.
 Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                    uint32_t num_partitions, std::vector<EdgeCounts> counts);
 
@@ -56,7 +58,8 @@ Status CheckNodeColumns(const graph::SourceGraph& graph);
 
 // Returns the layout of a graph, computed in one pass over all edges. The graph should have passed ValidateSourceGraph.
 // Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that does not match the
-// graph or num_partitions and for columns with reserved names; OutOfRange for edges whose endpoints do not exist.
+// graph or num_partitions and for columns with reserved names; OutOfRange for edges and splits with nodes that do not
+// exist. Other errors: those of CheckEdges, CheckSplits and MakeLayout.
 Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                             uint32_t num_partitions, int threads);
 
@@ -72,7 +75,7 @@ struct DirectoryRange {
   uint64_t last = 0;
 };
 // Returns range `partition` of `num_partitions` ranges of nearly equal size: the first starts at 0, the last ends at
-// `num_nodes`.
+// `num_nodes`. The processes of a group also divide rows in this way, with ranks instead of partitions.
 DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
 
 }  // namespace espalier::partition

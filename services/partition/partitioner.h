@@ -1,5 +1,5 @@
 // Graph partitioners, which assign a partition to every node: METIS, Multilevel (label propagation), Random, Streaming
-// (restreamed LDG) and External (the user's assignment).
+// (restreamed linear deterministic greedy) and External (the user's assignment).
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,28 @@ enum class Objective { kEdgeCut, kCommunicationVolume };
 // Quantities to balance over partitions in addition to the total number of nodes.
 enum class BalanceConstraint { kNodeTypes, kTrainNodes, kEdges };
 
-// Bytes of a file that is mapped and writable, for arrays that are larger than memory.
+// The bytes of a mapped and writable file, for arrays that are larger than memory.
 struct ScratchSpace {
   std::span<std::byte> bytes;         // aligned to 8 bytes
-  std::shared_ptr<const void> owner;  // keeps the mapping and its file alive
+  std::shared_ptr<const void> owner;  // keeps the mapping and the file alive
 };
 
 struct PartitionOptions {
   uint32_t num_partitions = 1;
-  Objective objective = Objective::kEdgeCut;
-  std::vector<BalanceConstraint> balance;
-  std::string train_split;  // for kTrainNodes; empty: every split's training nodes
+  Objective objective = Objective::kEdgeCut;  // used by METIS alone
+  std::vector<BalanceConstraint> balance;     // used by METIS, Multilevel and Streaming
+  std::string train_split;                    // for kTrainNodes; empty: every split's training nodes
   uint64_t seed = 0;
-  int threads = 1;             // results do not depend on it
-  WorkMeter* meter = nullptr;  // unless null, Streaming counts the bytes of neighbors that it visits
-  // The memory that Streaming may use, in bytes, besides mapped files (LeastStreamingMemory in memory_need.h); 0: no
-  // limit. Results do not depend on it. Neighbors that do not fit are stored in one file, which `make_scratch` makes.
+  int threads = 1;             // number of threads; results do not depend on it
+  WorkMeter* meter = nullptr;  // unless null, Streaming adds the bytes of neighbors that it will read and has read
+  // The memory that Streaming may use, in bytes, without mapped files: at least LeastStreamingMemory (memory_need.h),
+  // or 0 for no limit. Results do not depend on it. If the neighbors of all nodes may not fit, they are all stored in
+  // one file, which `make_scratch` creates.
   uint64_t memory_bytes = 0;
-  std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch = nullptr;  // required with memory_bytes
+  std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch = nullptr;  // required if memory_bytes > 0
 };
 
-// assignment[node type][original id] = partition.
+// assignment[node type][original ID] = partition.
 using Assignment = std::vector<std::vector<uint32_t>>;
 
 // Assigns every node of a graph to a partition. Thread-compatible.
@@ -46,9 +47,11 @@ class Partitioner {
  public:
   virtual ~Partitioner() = default;
   virtual const char* name() const = 0;  // as in the job document, such as "METIS"
-  virtual int version() const = 0;       // part of the partitioning's key; increased when results change
+  virtual int version() const = 0;       // part of the partition key; increased when results change
   // Returns the assignment, a deterministic function of the graph and the options. InvalidArgument if the graph exceeds
-  // a limit of the algorithm; the message names the limit and an alternative.
+  // a limit of the algorithm (the message names the limit and an alternative), or if the options or an external
+  // assignment do not fit the graph. All partitioners except Random and External return the errors of CheckEdges
+  // (input_checks.h); METIS and Multilevel return ResourceExhausted if METIS runs out of memory.
   virtual Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const = 0;
 };
 

@@ -316,26 +316,27 @@ TEST(MetisPartitionerTest, NamesTheAlternativeWhereTheGraphIsTooLarge) {
        {MetisSize{.num_vertices = too_many}, MetisSize{.num_vertices = 1, .num_neighbors = too_many},
         MetisSize{.num_vertices = 1, .total_edge_weight = too_many},
         MetisSize{.num_vertices = too_many / 2, .num_constraints = 2}}) {
-    const Status refused = FitsMetis(size);
+    const Status refused = CheckFitsMetis(size);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refused.message(), HasSubstr("Streaming"));
   }
-  EXPECT_TRUE(FitsMetis({.num_vertices = too_many - 1, .num_neighbors = too_many - 1}).ok());
+  EXPECT_TRUE(CheckFitsMetis({.num_vertices = too_many - 1, .num_neighbors = too_many - 1}).ok());
   const std::vector<uint64_t> totals = {7, too_many};
-  const Status refused = TotalsFitMetis({"nodes", "edges"}, totals);
+  const Status refused = CheckTotalsFitMetis({"nodes", "edges"}, totals);
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), AllOf(HasSubstr("Streaming"), HasSubstr("2147483648 to balance as 'edges'")));
-  EXPECT_TRUE(TotalsFitMetis({"nodes"}, {totals.data(), 1}).ok());
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("Streaming"),
+                                       HasSubstr("2147483648 as the total weight of the balance constraint 'edges'")));
+  EXPECT_TRUE(CheckTotalsFitMetis({"nodes"}, {totals.data(), 1}).ok());
 }
 
 TEST(MetisPartitionerTest, RefusesTooLargeGraphsByDegrees) {
   constexpr uint64_t kMax = (uint64_t{1} << 31) - 1;
-  EXPECT_TRUE(MayFitMetis(kMax, 1).ok());
-  EXPECT_TRUE(MayFitMetis(0, 0).ok());         // no edges
-  EXPECT_TRUE(MayFitMetis(2 * kMax, 2).ok());  // each edge is stored in both directions
-  EXPECT_TRUE(MayFitMetis(6 * kMax, 12).ok());
+  EXPECT_TRUE(CheckMayFitMetis(kMax, 1).ok());
+  EXPECT_TRUE(CheckMayFitMetis(0, 0).ok());         // no edges
+  EXPECT_TRUE(CheckMayFitMetis(2 * kMax, 2).ok());  // each edge is stored in both directions
+  EXPECT_TRUE(CheckMayFitMetis(6 * kMax, 12).ok());
   for (const auto& [sum, divisor] : {std::pair(kMax + 1, uint64_t{1}), {2 * kMax + 2, 2}, {7 * kMax, 6}}) {
-    const Status refused = MayFitMetis(sum, divisor);
+    const Status refused = CheckMayFitMetis(sum, divisor);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refused.message(), AllOf(HasSubstr(std::to_string(sum)), HasSubstr("Streaming")));
   }
@@ -449,7 +450,7 @@ TEST(ExternalPartitionerTest, RefusesInvalidPartitionIdsAndArrays) {
   EXPECT_THAT(refusal({Tensor::FromVector(std::vector<int8_t>{0, -1, 1})}), HasSubstr("row 1: partition -1"));
   EXPECT_THAT(refusal({Tensor::FromVector(std::vector<uint32_t>{0, 1})}), HasSubstr("[3], found U32 [2]"));
   EXPECT_THAT(refusal({Tensor::FromVector(std::vector<float>{0, 1, 1})}), HasSubstr("F32"));
-  EXPECT_THAT(refusal({}), HasSubstr("one array per node type, 1, found 0"));
+  EXPECT_THAT(refusal({}), HasSubstr("found 0 arrays, expected one for each of the 1 node types"));
 }
 
 }  // namespace

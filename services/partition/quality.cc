@@ -1,7 +1,7 @@
 // The edge cut is counted in one parallel pass over the edges with atomic counters. Replication needs the number of
-// distinct remote in-neighbors of each partition; a bitmap over all nodes per partition finds them, and if the bitmaps
-// of all partitions exceed bitmap_bytes, further passes handle the remaining partitions. All counts are sums of
-// integers, so the results do not depend on the order of threads.
+// distinct remote in-neighbors of each partition, which are counted with a bitmap over all nodes. If the bitmaps of all
+// partitions exceed bitmap_bytes, further passes handle the remaining partitions. All counts are sums of integers, so
+// the results do not depend on the order of threads.
 #include "services/partition/quality.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, 
   }
 }
 
-uint64_t CutEdges(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
+uint64_t CountCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
   // The counters of partitions are on different cache lines, to avoid false sharing.
   constexpr size_t kStride = 8;
   std::vector<uint64_t> cut_into(options.num_partitions * kStride, 0);
@@ -54,7 +54,8 @@ uint64_t CutEdges(const graph::SourceGraph& graph, const Assignment& assignment,
 
 // Returns the number of remote in-neighbors, distinct per partition, summed over the partitions. Each pass over the
 // edges fills the bitmaps of as many partitions as fit.
-uint64_t RemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
+uint64_t CountRemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assignment,
+                              const QualityOptions& options) {
   const uint64_t words = (VertexFirst(graph).back() + 63) / 64;
   if (words == 0) return 0;
   const auto at_once =
@@ -85,7 +86,7 @@ void AddBalance(const std::string& name, const std::vector<uint64_t>& load_of_pa
       static_cast<double>(largest) * static_cast<double>(load_of_partition.size()) / static_cast<double>(total);
 }
 
-// Sets the balance of all quantities. edges_of[p]: number of in-edges of partition p.
+// Sets the balance of all quantities. edges_of[p] is the number of in-edges of partition p.
 Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment, const std::vector<uint64_t>& edges_of,
                    const std::string& train_split, Quality* quality) {
   const std::vector<uint64_t> none(edges_of.size(), 0);
@@ -109,10 +110,10 @@ Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment
   return Status();
 }
 
-std::vector<uint64_t> InEdgesByPartition(const graph::SourceGraph& graph, const Assignment& assignment,
-                                         const QualityOptions& options) {
+std::vector<uint64_t> CountInEdgesByPartition(const graph::SourceGraph& graph, const Assignment& assignment,
+                                              const QualityOptions& options) {
   std::vector<uint64_t> edges_of(options.num_partitions, 0);
-  const std::vector<uint32_t> in_degrees = InDegrees(graph, options.threads);
+  const std::vector<uint32_t> in_degrees = CountInEdges(graph, options.threads);
   uint64_t vertex = 0;
   for (const std::vector<uint32_t>& of_type : assignment) {
     for (const uint32_t partition : of_type) edges_of[partition] += in_degrees[vertex++];
@@ -126,8 +127,8 @@ struct Totals {
   uint64_t remote_neighbors = 0;
 };
 
-Result<Quality> QualityFrom(const graph::SourceGraph& graph, const Assignment& assignment, const Totals& totals,
-                            const std::string& train_split) {
+Result<Quality> ToQuality(const graph::SourceGraph& graph, const Assignment& assignment, const Totals& totals,
+                          const std::string& train_split) {
   uint64_t num_edges = 0;
   for (const uint64_t edges : totals.edges_of) num_edges += edges;
   const uint64_t num_nodes = VertexFirst(graph).back();
@@ -148,7 +149,7 @@ InEdgeQuality MeasureInEdgeQuality(const graph::SourceGraph& in_edges, const Ass
   std::vector<uint64_t> seen((VertexFirst(in_edges).back() + 63) / 64, 0);
   std::atomic<uint64_t> cut_edges{0};
   ForCutEdges(in_edges, assignment, threads, [&](uint64_t source, uint32_t to) {
-    ESPALIER_CHECK(to == partition.value) << "an edge of partition " << to << " among those of " << partition.value;
+    ESPALIER_CHECK(to == partition.value) << "partition " << partition.value << " got an in-edge of partition " << to;
     cut_edges.fetch_add(1, std::memory_order_relaxed);
     const uint64_t bit = uint64_t{1} << (source % 64);
     const std::atomic_ref<uint64_t> word(seen[source / 64]);
@@ -169,17 +170,17 @@ Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment
     totals.cut_edges += part.cut_edges;
     totals.remote_neighbors += part.remote_neighbors;
   }
-  return QualityFrom(graph, assignment, totals, train_split);
+  return ToQuality(graph, assignment, totals, train_split);
 }
 
 Result<Quality> MeasureQuality(const graph::SourceGraph& graph, const Assignment& assignment,
                                const QualityOptions& options) {
   RETURN_IF_ERROR(CheckAssignment(graph, assignment, options.num_partitions));
   RETURN_IF_ERROR(CheckEdges(graph, options.threads));
-  const Totals totals{.edges_of = InEdgesByPartition(graph, assignment, options),
-                      .cut_edges = CutEdges(graph, assignment, options),
-                      .remote_neighbors = RemoteNeighbors(graph, assignment, options)};
-  return QualityFrom(graph, assignment, totals, options.train_split);
+  const Totals totals{.edges_of = CountInEdgesByPartition(graph, assignment, options),
+                      .cut_edges = CountCutEdges(graph, assignment, options),
+                      .remote_neighbors = CountRemoteNeighbors(graph, assignment, options)};
+  return ToQuality(graph, assignment, totals, options.train_split);
 }
 
 }  // namespace espalier::partition

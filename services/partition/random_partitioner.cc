@@ -1,5 +1,6 @@
 // Random: assigns the nodes of each type to partitions round-robin in the order of a seeded permutation, so that
-// partitions differ by at most one node of a type. It is the baseline for cuts and the cheapest balanced partitioner.
+// partitions differ by at most one node of a type. It is the cheapest balanced partitioner and the baseline for the
+// edge cuts of the other partitioners.
 #include "services/base/hash.h"
 #include "services/base/parallel.h"
 #include "services/base/permutation.h"

@@ -1,7 +1,8 @@
 // Greedy k-way refinement by label propagation. In each round a vertex moves to the partition to which most of its edge
-// weight leads, if it has room and the cut shrinks, or if the cut stays the same and the balance improves. Vertices
-// choose in batches (vertex_batches.h). Loads are exact when a move is applied, so no move exceeds a capacity. From the
-// second round on only vertices with a neighbor that has moved are visited.
+// weight leads, among the partitions that have room for it, if the move makes the cut smaller, or if it leaves the cut
+// the same and improves the balance. Vertices choose in batches (vertex_batches.h). Loads are exact when a move is
+// applied, so no move exceeds a capacity. From the second round on, only vertices with a neighbor that has moved are
+// visited.
 //
 // METIS may return partitions that exceed a capacity if there are several constraints. Vertices are moved out of them
 // before the rounds. Moves that add the least to the cut, per weight moved, come first.
@@ -25,20 +26,22 @@ constexpr size_t kRefinePrefetchDistance = 4;  // vertices
 
 // The edge weight from one vertex to each partition.
 struct Affinities {
-  std::vector<uint64_t> to;       // by partition; 0 between vertices
-  std::vector<uint32_t> touched;  // partitions with affinity
+  std::vector<uint64_t> to;       // by partition; 0 except for the partitions in `touched`
+  std::vector<uint32_t> touched;  // the partitions of the vertex's neighbors
 };
 
 struct PartitionMove {
-  uint32_t to = 0;  // the vertex's partition if it stays
-  int64_t gain = 0;
+  uint32_t to = 0;   // the vertex's own partition if it stays
+  int64_t gain = 0;  // by how much the weight of the cut shrinks
 };
 
+// A move of a vertex out of a partition that exceeds a capacity.
 struct Relief {
   uint32_t vertex = 0;
-  uint32_t to = 0;           // the vertex's own partition if no move relieves it
-  bool exceeds_too = false;  // `to` exceeds a capacity after the move, but is less full than the own partition before
-  double gain_per_weight = 0;
+  uint32_t to = 0;  // the vertex's own partition if no move relieves it
+  // `to` exceeds a capacity after the move, but is less full than the vertex's own partition before the move.
+  bool overloads_target = false;
+  double gain_per_weight = 0;  // the gain divided by RelievingWeight
 };
 
 class Refinement {
@@ -85,7 +88,7 @@ class Refinement {
     for (size_t c = 0; c < capacities_.size(); ++c) Load(partition, c) += times * WeightAt(vertex, c);
   }
 
-  // Returns the load of the partition as a fraction of its capacity, with `times` times the vertex added, under the
+  // Returns the load of the partition, after adding the vertex `times` times, as a fraction of its capacity, under the
   // fullest constraint in which the vertex has weight.
   double Fullness(uint64_t vertex, uint32_t partition, int64_t times) const {
     double fullest = 0;
@@ -149,14 +152,14 @@ class Refinement {
         const int64_t gain = Gain(*affinities, from, to);
         if (to == from || gain < 0 || gain < moves[i].gain || !Fits(vertex, to)) continue;
         // Among partitions with equal gains, the first one is taken. A move without gain has to improve the balance.
-        if (gain == 0 ? moves[i].to != from || !Evens(vertex, from, to) : gain == moves[i].gain) continue;
+        if (gain == 0 ? moves[i].to != from || !ImprovesBalance(vertex, from, to) : gain == moves[i].gain) continue;
         moves[i] = {.to = to, .gain = gain};
       }
     }
   }
 
   // Returns whether the fuller one of the two partitions is less full after the move.
-  bool Evens(uint64_t vertex, uint32_t from, uint32_t to) const {
+  bool ImprovesBalance(uint64_t vertex, uint32_t from, uint32_t to) const {
     return Fullness(vertex, to, 1) < Fullness(vertex, from, 0);
   }
 
@@ -164,7 +167,7 @@ class Refinement {
     moved_.clear();
     for (size_t i = 0; i < vertices.size(); ++i) {
       const uint32_t vertex = vertices[i], from = partition_of_[vertex], to = moves[i].to;
-      if (to == from || !Fits(vertex, to) || (moves[i].gain == 0 && !Evens(vertex, from, to))) continue;
+      if (to == from || !Fits(vertex, to) || (moves[i].gain == 0 && !ImprovesBalance(vertex, from, to))) continue;
       Move(vertex, to);
       moved_.push_back(vertex);
     }
@@ -213,7 +216,8 @@ class Refinement {
     for (const Relief& relief : reliefs) {
       const uint32_t from = partition_of_[relief.vertex];
       if (relief.to == from || RelievingWeight(relief.vertex) == 0) continue;
-      if (!(relief.exceeds_too ? Evens(relief.vertex, from, relief.to) : Fits(relief.vertex, relief.to))) continue;
+      if (!(relief.overloads_target ? ImprovesBalance(relief.vertex, from, relief.to) : Fits(relief.vertex, relief.to)))
+        continue;
       Move(relief.vertex, relief.to);
       any_moved = true;
     }
@@ -223,19 +227,19 @@ class Refinement {
   Relief ChooseRelief(uint32_t vertex, Affinities* affinities) const {
     SumNeighbors(vertex, affinities);
     const uint32_t from = partition_of_[vertex];
-    Relief best{.vertex = vertex, .to = from, .exceeds_too = true};
+    Relief best{.vertex = vertex, .to = from, .overloads_target = true};
     int64_t best_gain = 0;
     double best_fullness = 0;
     for (uint32_t to = 0; to < num_partitions_; ++to) {
-      const bool exceeds_too = !Fits(vertex, to);
-      if (to == from || (exceeds_too && (!best.exceeds_too || !Evens(vertex, from, to)))) continue;
+      const bool overloads_target = !Fits(vertex, to);
+      if (to == from || (overloads_target && (!best.overloads_target || !ImprovesBalance(vertex, from, to)))) continue;
       const int64_t gain = Gain(*affinities, from, to);
       const double fullness = Fullness(vertex, to, 1);
-      const bool is_better = best.to == from || exceeds_too != best.exceeds_too || gain > best_gain ||
+      const bool is_better = best.to == from || overloads_target != best.overloads_target || gain > best_gain ||
                              (gain == best_gain && fullness < best_fullness);
       if (!is_better) continue;
       best.to = to;
-      best.exceeds_too = exceeds_too;
+      best.overloads_target = overloads_target;
       best_gain = gain;
       best_fullness = fullness;
     }
@@ -249,7 +253,7 @@ class Refinement {
   const int threads_;
   std::vector<uint32_t>& partition_of_;
   std::vector<int64_t> loads_;      // [partition, constraint]
-  std::vector<uint8_t> is_active_;  // by vertex: a neighbor has moved since the vertex was visited
+  std::vector<uint8_t> is_active_;  // by vertex: 0 if no neighbor has moved since the vertex was visited
   std::vector<uint32_t> moved_;
   ScratchPool<Affinities> affinities_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kCapacitySlack = 1.03;  // largest partition / average; the default of METIS
 constexpr uint32_t kNoPartition = ~uint32_t{0};
-// Comparing the scores of this many partitions costs less than collecting the partitions of the neighbors.
+// With at most this many partitions, scoring all of them costs less than scoring the partition of each neighbor.
 constexpr uint32_t kMaxScannedPartitions = 32;
 
 }  // namespace
@@ -44,7 +44,7 @@ void Restream::PutAt(uint64_t vertex, uint32_t partition) {
   }
 }
 
-double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
+double Restream::Fullness(uint64_t vertex, uint32_t partition, int times) const {
   double fullest = 0;
   for (size_t c = 0; c < num_constraints_; ++c) {
     const int32_t weight = VertexWeight(vertex, c);
@@ -55,11 +55,11 @@ double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
   return fullest;
 }
 
-void Restream::Compare(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best) {
+void Restream::UpdateBest(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best) {
   const uint64_t affinity = std::exchange(affinity_[partition], 0);
   if (affinity == 0) return;
-  const double score = static_cast<double>(affinity) * (1 - Before(vertex, partition));
-  if (After(vertex, partition) > 1) return;
+  const double score = static_cast<double>(affinity) * (1 - FullnessBefore(vertex, partition));
+  if (FullnessAfter(vertex, partition) > 1) return;
   if (score > *best_score || (score == *best_score && *best != kNoPartition && partition < *best)) {
     *best = partition;
     *best_score = score;
@@ -67,7 +67,8 @@ void Restream::Compare(uint64_t vertex, uint32_t partition, double* best_score, 
 }
 
 // Returns the partition with the best score among those with neighbors and free capacity; ties go to the lower number.
-// If there is none, returns the emptiest partition. The loops do not branch on partitions, which are unpredictable.
+// If there is none, returns the emptiest partition. The loops do not branch on the neighbors' partitions, which a
+// processor cannot predict.
 uint32_t Restream::Choose(uint64_t vertex, std::span<const uint32_t> neighbors) {
   for (const uint32_t neighbor : neighbors) ++affinity_[partition_of_[neighbor]];
   affinity_[num_partitions_] = 0;
@@ -75,19 +76,19 @@ uint32_t Restream::Choose(uint64_t vertex, std::span<const uint32_t> neighbors) 
   double best_score = 0;
   if (num_partitions_ <= kMaxScannedPartitions) {
     for (uint32_t partition = 0; partition < num_partitions_; ++partition) {
-      Compare(vertex, partition, &best_score, &best);
+      UpdateBest(vertex, partition, &best_score, &best);
     }
   } else {
-    for (const uint32_t neighbor : neighbors) Compare(vertex, partition_of_[neighbor], &best_score, &best);
+    for (const uint32_t neighbor : neighbors) UpdateBest(vertex, partition_of_[neighbor], &best_score, &best);
   }
-  return best == kNoPartition ? Emptiest(vertex) : best;
+  return best == kNoPartition ? FindEmptiest(vertex) : best;
 }
 
-uint32_t Restream::Emptiest(uint64_t vertex) const {
+uint32_t Restream::FindEmptiest(uint64_t vertex) const {
   uint32_t emptiest = 0;
-  double least = After(vertex, 0);
+  double least = FullnessAfter(vertex, 0);
   for (uint32_t partition = 1; partition < num_partitions_ && least > 0; ++partition) {
-    const double after = After(vertex, partition);
+    const double after = FullnessAfter(vertex, partition);
     if (after < least) {
       emptiest = partition;
       least = after;

@@ -23,33 +23,35 @@ class Restream {
   // `weights` must outlive this object. There must be fewer than 2^16 - 1 partitions (checked).
   Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t num_partitions);
 
-  // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the pass before.
+  // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the previous pass.
   void StartPass();
   // Assigns `vertex` to the partition with the best score. `neighbors` has each neighbor as often as there are edges to
-  // it, in any order.
+  // it, in any order. If this number is the same for all neighbors of all vertices, each neighbor may be passed once.
   void Place(uint64_t vertex, std::span<const uint32_t> neighbors) { PutAt(vertex, Choose(vertex, neighbors)); }
-  // Loads what Place reads of a vertex, or of a neighbor, into the processor's caches.
+  // Prefetch the memory that Place reads for a vertex and for a neighbor.
   void PrefetchVertex(uint64_t vertex) const {
     __builtin_prefetch(weights_.weights.data() + vertex * num_constraints_);
   }
   void PrefetchNeighbor(uint32_t neighbor) const { __builtin_prefetch(partition_of_.data() + neighbor); }
-  // Assigns `vertex` to the partition that another process has chosen.
+  // Assigns `vertex` to `partition`, such as one that another process has chosen.
   void PutAt(uint64_t vertex, uint32_t partition);
 
+  // Returns the partition of the vertex, or num_partitions before its first visit.
   uint32_t PartitionFor(uint64_t vertex) const { return partition_of_[vertex]; }
   // Returns the partitions of the vertices. All vertices must have been assigned.
   std::vector<uint32_t> TakeResult() && { return {partition_of_.begin(), partition_of_.end()}; }
 
  private:
   uint32_t Choose(uint64_t vertex, std::span<const uint32_t> neighbors);
-  // Replaces *best by `partition` if its score is better, or equal and its number lower. Sets its affinity to 0.
-  void Compare(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best);
-  uint32_t Emptiest(uint64_t vertex) const;
-  // Return the load of the fullest constraint in which the vertex has weight, as a fraction of its capacity, before and
-  // after the vertex is added.
-  double Before(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 0); }
-  double After(uint64_t vertex, uint32_t partition) const { return Fullest(vertex, partition, 1); }
-  double Fullest(uint64_t vertex, uint32_t partition, int times) const;
+  // Sets the affinity of `partition` to 0. Replaces *best by `partition` if the vertex fits into it and its score is
+  // better, or equal and its number lower.
+  void UpdateBest(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best);
+  uint32_t FindEmptiest(uint64_t vertex) const;
+  // Return the load of the partition as a fraction of its capacity, under the fullest constraint in which the vertex
+  // has weight: before and after the vertex is added, and after it is added `times` times.
+  double FullnessBefore(uint64_t vertex, uint32_t partition) const { return Fullness(vertex, partition, 0); }
+  double FullnessAfter(uint64_t vertex, uint32_t partition) const { return Fullness(vertex, partition, 1); }
+  double Fullness(uint64_t vertex, uint32_t partition, int times) const;
   int32_t VertexWeight(uint64_t vertex, size_t c) const { return weights_.weights[vertex * num_constraints_ + c]; }
 
   const VertexWeights& weights_;

@@ -9,7 +9,7 @@
 
 namespace espalier::partition {
 
-// Lends objects of type T, one to each running range of a parallel loop. Thread-safe.
+// Lends objects of type T, one to each running range of a parallel loop. Must outlive its leases. Thread-safe.
 template <class T>
 class ScratchPool {
  public:

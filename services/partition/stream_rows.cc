@@ -1,11 +1,10 @@
-// The file is made first if the headers say that not all neighbors fit into memory, so that a full disk is found early.
+// The file is created first if the endpoints of all edges do not fit into memory, so that a full disk is found early.
 // One pass over the edges counts the neighbors of each row. Then the rows are divided into chunks that fit into memory,
 // and one more pass for each chunk places the neighbors of its rows with atomic cursors; the chunk is appended to the
 // file. With enough memory there is one chunk, which stays in memory. Edge lists are read from the beginning to the
 // end, which suits mapped files. The rows are in the order of Streaming's visits, so every pass reads them from the
 // beginning to the end too. Threads write the neighbors of a row in any order; Streaming only counts them. Rows are
-// sorted as long as all neighbors so far have the same number of repetitions. Usually a few rows show that the numbers
-// differ.
+// sorted as long as all neighbors so far occur equally often. Usually a few rows show that the numbers differ.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>
@@ -67,15 +66,16 @@ std::vector<uint32_t> InvertOrder(const Permutation& order, int threads) {
   return row_of_vertex;
 }
 
-// Sorts rows and finds the number of repetitions that all neighbors have. Thread-safe.
+// Sorts rows and finds out whether all neighbors occur equally often in their rows. Thread-safe.
 class RepetitionFinder {
  public:
-  bool is_decided() const { return seen_.load(std::memory_order_relaxed) == kSeveralSeen; }
+  // Returns whether two neighbors that do not occur equally often have been found.
+  bool has_different() const { return seen_.load(std::memory_order_relaxed) == kSeveralSeen; }
 
-  // Takes one row into account.
+  // Sorts one row and takes its neighbors into account.
   void SortRow(std::span<uint32_t> row) {
     std::sort(row.begin(), row.end());
-    for (size_t k = 0; k < row.size() && !is_decided();) {
+    for (size_t k = 0; k < row.size() && !has_different();) {
       size_t end = k + 1;
       while (end < row.size() && row[end] == row[k]) ++end;
       Combine(static_cast<uint32_t>(end - k));
@@ -83,7 +83,7 @@ class RepetitionFinder {
     }
   }
 
-  // Returns the number that all neighbors of all rows have, or 1.
+  // Returns how often each neighbor occurs, or 1 if the numbers differ.
   uint32_t Common() const {
     const uint32_t seen = seen_.load();
     return seen == kNoneSeen || seen == kSeveralSeen ? 1 : seen;
@@ -101,8 +101,9 @@ class RepetitionFinder {
   std::atomic<uint32_t> seen_ = kNoneSeen;
 };
 
-// Returns the end of the chunk of rows that begins at `first`: as many rows as have at most `max_neighbors` neighbors.
-uint64_t ChunkEnd(const std::vector<uint64_t>& offsets, uint64_t first, uint64_t max_neighbors) {
+// Returns the end of the chunk that begins at row `first`. The chunk has as many rows as possible with at most
+// `max_neighbors` neighbors in total.
+uint64_t FindChunkEnd(const std::vector<uint64_t>& offsets, uint64_t first, uint64_t max_neighbors) {
   if (offsets.back() - offsets[first] <= max_neighbors) return offsets.size() - 1;
   const auto beyond =
       std::upper_bound(offsets.begin() + static_cast<int64_t>(first), offsets.end(), offsets[first] + max_neighbors);
@@ -116,10 +117,10 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
   const uint64_t num_rows = order.size();
   StreamRows rows;
   std::span<uint32_t> file;
-  if (const uint64_t most = CountEnds(graph); most > options.max_neighbors_in_memory) {
-    ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(most * sizeof(uint32_t)));
-    // Mapped memory is aligned, and the bytes hold nothing but these numbers.
-    file = {reinterpret_cast<uint32_t*>(space.bytes.data()), most};
+  if (const uint64_t num_ends = CountEnds(graph); num_ends > options.max_neighbors_in_memory) {
+    ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(num_ends * sizeof(uint32_t)));
+    // Mapped memory is aligned, and the bytes contain nothing but these numbers.
+    file = {reinterpret_cast<uint32_t*>(space.bytes.data()), num_ends};
     rows.owner_ = std::move(space.owner);
   }
   const std::vector<uint32_t> row_of_vertex = InvertOrder(order, options.threads);
@@ -144,7 +145,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
   std::vector<uint32_t>& chunk = rows.in_memory_;
   chunk.reserve(std::min(num_neighbors, options.max_neighbors_in_memory));
   for (uint64_t first = 0; first < num_rows;) {
-    const uint64_t end = ChunkEnd(offsets, first, options.max_neighbors_in_memory);
+    const uint64_t end = FindChunkEnd(offsets, first, options.max_neighbors_in_memory);
     const uint64_t base = offsets[first];
     chunk.resize(offsets[end] - base);
     // A row's offset serves as its write cursor and ends as the next row's offset. Shifting by one restores them.
@@ -157,7 +158,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
                        offsets.begin() + static_cast<int64_t>(end));
     offsets[first] = base;
     ParallelFor(options.threads, static_cast<int64_t>(end - first), kSortGrain, [&](int64_t begin, int64_t last) {
-      for (int64_t i = begin; i < last && !repetitions.is_decided(); ++i) {
+      for (int64_t i = begin; i < last && !repetitions.has_different(); ++i) {
         const uint64_t row = first + static_cast<uint64_t>(i);
         repetitions.SortRow(std::span(chunk).subspan(offsets[row] - base, offsets[row + 1] - offsets[row]));
       }

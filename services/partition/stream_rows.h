@@ -13,36 +13,37 @@
 
 namespace espalier::partition {
 
-// Streaming reads the edge lists at most about this many times, which bounds its time if little memory is available.
+// Streaming reads the edge lists at most about this many times, which bounds its running time if memory is scarce.
 inline constexpr uint64_t kMaxEdgeReads = 16;
 
 struct StreamRowsOptions {
-  int threads = 1;  // results do not depend on it
-  // The most neighbors in memory at a time, 4 bytes each. Must hold the largest row.
+  int threads = 1;  // number of threads; results do not depend on it
+  // Limit of the number of neighbors in memory at a time, 4 bytes each. At least the size of the largest row.
   uint64_t max_neighbors_in_memory = ~uint64_t{0};
-  // Makes the file if not both endpoints of all edges fit into memory. Called before the edges are read.
+  // Creates the file for the neighbors. Called, before the edges are read, if the endpoints of all edges, two for each
+  // edge, exceed max_neighbors_in_memory.
   std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch;
 };
 
 // The undirected graph (undirected_graph.h) as rows: row i has the neighbors of vertex order.At(i), each as often as
-// there are edges between the two. Self loops are left out. Immutable after Build; thread-safe.
+// there are edges between the two. Self loops are omitted. Immutable after Build; thread-safe.
 class StreamRows {
  public:
   // Builds the rows. The edges must have passed CheckEdges, and there must be fewer than 2^32 vertices. Memory: 12
-  // bytes per vertex, and 8 bytes per edge within `max_neighbors_in_memory`. InvalidArgument if one row exceeds it;
-  // errors of make_scratch.
+  // bytes per vertex, and 8 bytes per edge or 4 * max_neighbors_in_memory bytes if that is less. InvalidArgument if a
+  // single row exceeds max_neighbors_in_memory; errors of make_scratch.
   static Result<StreamRows> Build(const graph::SourceGraph& graph, const Permutation& order,
                                   const StreamRowsOptions& options);
 
   StreamRows(StreamRows&&) = default;
   StreamRows(const StreamRows&) = delete;  // neighbors() refers to this object's memory
 
-  // Returns the neighbors of all rows, one after another.
+  // Returns the neighbors of all rows, one row after another.
   std::span<const uint32_t> neighbors() const { return neighbors_; }
   // Returns the first position of each row in neighbors(): [vertices + 1].
   const std::vector<uint64_t>& offsets() const { return offsets_; }
-  // Returns how often each neighbor of a row is repeated, if this number is the same for all neighbors of all rows; the
-  // repetitions are then adjacent. Returns 1 otherwise.
+  // Returns how often each neighbor occurs in a row, if this number is the same for all neighbors of all rows; equal
+  // neighbors are then adjacent. Returns 1 otherwise.
   uint32_t repetitions() const { return repetitions_; }
 
  private:
@@ -50,7 +51,7 @@ class StreamRows {
 
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> in_memory_;    // empty if the neighbors are in a file
-  std::shared_ptr<const void> owner_;  // of the file
+  std::shared_ptr<const void> owner_;  // keeps the file mapped
   std::span<const uint32_t> neighbors_;
   uint32_t repetitions_ = 1;
 };

@@ -1,10 +1,11 @@
 // Streaming: restreamed linear deterministic greedy (Stanton, Kliot, "Streaming graph partitioning for large
 // distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes are visited in
-// a seeded order. Each goes to the partition with the largest product of the number of its neighbors there and the free
-// capacity. Later passes repeat this with the neighbors' partitions of the pass before. The neighbors are stored in the
-// order of the visits (stream_rows.h), so every pass reads them from the beginning to the end, from memory or from a
-// file; only the partitions of neighbors are read at random, 2 bytes each, and are prefetched. Besides the rows, its
-// state is O(nodes), and its integers have 64 bits, so it handles graphs that exceed the limits of METIS.
+// a seeded order. Each node goes to the partition with the largest product of the number of its neighbors there and the
+// free capacity. Later passes repeat this with the neighbors' partitions of the previous pass. The neighbors are stored
+// in the order of the visits (stream_rows.h), so every pass reads them from the beginning to the end, from memory or
+// from a file; only the partitions of neighbors are read at random, 2 bytes each, and are prefetched. Besides the
+// neighbors, Streaming needs O(nodes) memory, and it counts in 64 bits, so it handles graphs that exceed the limits of
+// METIS.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -28,9 +29,9 @@ constexpr uint64_t kMeteredVertices = 1 << 12;  // vertices between two updates 
 constexpr size_t kVerticesAhead = 8;      // distance in vertices at which weights are prefetched
 constexpr uint64_t kNeighborsAhead = 64;  // distance in neighbors at which partitions are prefetched
 
-// Returns how many neighbors fit into the memory that is left besides the state per vertex.
-Result<uint64_t> NeighborsInMemory(const graph::SourceGraph& graph, size_t num_constraints,
-                                   const PartitionOptions& options) {
+// Returns how many neighbors fit into the memory that the state of the vertices leaves free.
+Result<uint64_t> MaxNeighborsInMemory(const graph::SourceGraph& graph, size_t num_constraints,
+                                      const PartitionOptions& options) {
   if (options.memory_bytes == 0) return ~uint64_t{0};
   const uint64_t least = LeastStreamingMemory(graph, options);
   if (options.memory_bytes < least) {
@@ -89,7 +90,7 @@ class StreamingPartitioner final : public Partitioner {
       return SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
     }
     const uint64_t num_vertices = VertexFirst(graph).back();
-    ASSIGN_OR_RETURN(const uint64_t max_neighbors, NeighborsInMemory(graph, weights.num_constraints(), options));
+    ASSIGN_OR_RETURN(const uint64_t max_neighbors, MaxNeighborsInMemory(graph, weights.num_constraints(), options));
     const Permutation order = StreamOrder(options.seed, num_vertices);
     Restream stream(weights, num_vertices, options.num_partitions);
     {

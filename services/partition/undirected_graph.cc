@@ -18,10 +18,10 @@ constexpr int64_t kVisitGrain = 1 << 18;
 constexpr int64_t kVertexGrain = 1 << 12;
 constexpr size_t kFar = 32, kNear = 16;  // edges
 
-// Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices. far(vertex) and
-// near(vertex) are called for both endpoints of an edge, kFar and kNear edges before its body, and should start to load
-// the memory that the body writes. Without these calls, the atomic operations of the bodies would wait for their cache
-// lines one after another.
+// Calls body(u, v) for every edge of every type that is not a self loop; u and v are vertices. Calls far(vertex) and
+// near(vertex) for both endpoints of an edge, kFar and kNear edges before body is called for it; they should prefetch
+// the memory that body will write. Without these calls, the atomic operations in body would wait for their cache lines
+// one after another.
 template <class Far, class Near, class Body>
 void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads, const Far& far,
               const Near& near, const Body& body) {
@@ -67,8 +67,8 @@ std::vector<uint64_t> CountNeighbors(const graph::SourceGraph& graph, const std:
 }
 
 // Returns the graph with parallel edges not merged; the neighbors of each vertex are sorted.
-UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
-                                std::vector<uint64_t> offsets, int threads) {
+UndirectedGraph MakeUnmerged(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                             std::vector<uint64_t> offsets, int threads) {
   UndirectedGraph all{.offsets = std::move(offsets)};
   all.neighbors.resize(all.offsets.back());
   // A vertex's offset serves as its write cursor and ends as the next vertex's offset. Shifting by one restores them.
@@ -107,8 +107,8 @@ void ForRuns(const uint32_t* begin, const uint32_t* end, const Body& body) {
   }
 }
 
-// Returns the multiplicity common to all neighbors, or 0 if they differ.
-uint32_t CommonMultiplicity(const UndirectedGraph& all) {
+// Returns the multiplicity of the neighbors if it is the same for all, otherwise 0. Also 0 if there are no neighbors.
+uint32_t FindCommonMultiplicity(const UndirectedGraph& all) {
   uint32_t common = 0;
   bool differs = false;
   for (size_t vertex = 0; vertex < all.num_vertices() && !differs; ++vertex) {
@@ -123,14 +123,14 @@ uint32_t CommonMultiplicity(const UndirectedGraph& all) {
 
 // Merges repeated neighbors in place.
 void MergeRepetitions(UndirectedGraph* graph) {
-  const bool weighted = CommonMultiplicity(*graph) == 0 && !graph->neighbors.empty();
+  const bool has_weights = FindCommonMultiplicity(*graph) == 0 && !graph->neighbors.empty();
   uint64_t kept = 0, row_begin = 0;
   for (size_t vertex = 0; vertex + 1 < graph->offsets.size(); ++vertex) {
     const uint64_t row_end = graph->offsets[vertex + 1];
     ForRuns(graph->neighbors.data() + row_begin, graph->neighbors.data() + row_end,
             [&](uint32_t neighbor, uint32_t multiplicity) {
               graph->neighbors[kept++] = neighbor;
-              if (weighted) graph->weights.push_back(multiplicity);
+              if (has_weights) graph->weights.push_back(multiplicity);
             });
     graph->offsets[vertex + 1] = kept;
     row_begin = row_end;
@@ -149,7 +149,7 @@ std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph) {
 Status CheckNumVertices(uint64_t num_vertices) {
   if (num_vertices < uint64_t{1} << 32) return Status();
   return InvalidArgument("the graph has " + std::to_string(num_vertices) +
-                         " nodes, 2^32 or more: only Random and External partition it");
+                         " nodes, 2^32 or more: use the algorithm Random or External");
 }
 
 Result<UndirectedGraph> MakeUndirectedGraph(
@@ -159,7 +159,7 @@ Result<UndirectedGraph> MakeUndirectedGraph(
   RETURN_IF_ERROR(CheckNumVertices(vertex_first.back()));
   std::vector<uint64_t> offsets = CountNeighbors(graph, vertex_first, threads);
   if (before_neighbors != nullptr) RETURN_IF_ERROR(before_neighbors(offsets));
-  UndirectedGraph merged = WithRepetitions(graph, vertex_first, std::move(offsets), threads);
+  UndirectedGraph merged = MakeUnmerged(graph, vertex_first, std::move(offsets), threads);
   MergeRepetitions(&merged);
   return merged;
 }

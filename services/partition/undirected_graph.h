@@ -19,13 +19,15 @@ std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph);
 // Returns InvalidArgument if there are 2^32 or more vertices.
 Status CheckNumVertices(uint64_t num_vertices);
 
-// The neighbors of vertex v are at [offsets[v], offsets[v + 1]), ascending. Each edge is stored at both endpoints.
+// The neighbors of vertex v are at positions [offsets[v], offsets[v + 1]), ascending. Each edge is stored at both
+// endpoints.
 struct UndirectedGraph {
   std::vector<uint64_t> offsets;    // [n + 1]
   std::vector<uint32_t> neighbors;  // [offsets[n]]
-  std::vector<uint32_t> weights;    // number of directed edges in both directions; empty if all are equal
+  std::vector<uint32_t> weights;    // [offsets[n]]: directed edges in both directions; empty if all equal
 
   uint64_t num_vertices() const { return offsets.size() - 1; }
+  // Returns the weight of the edge at the position; 1 if all weights are equal.
   uint32_t WeightAt(uint64_t position) const { return weights.empty() ? 1 : weights[position]; }
 };
 
@@ -37,12 +39,12 @@ Result<UndirectedGraph> MakeUndirectedGraph(
     const graph::SourceGraph& graph, int threads,
     const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
-// Checks the graph. If there is one partition, or at most as many nodes as partitions, the edges need not be
-// considered: returns the assignment of vertex v to partition v % num_partitions. Returns nullopt otherwise. METIS and
-// Multilevel call this function first. Errors: those of CheckNumPartitions and CheckEdges.
+// Returns the assignment of vertex v to partition v % num_partitions if the edges do not matter: there is one
+// partition, or there are at most as many nodes as partitions. Returns nullopt otherwise. METIS and Multilevel call
+// this function first, because it also checks the graph. Errors: those of CheckNumPartitions and CheckEdges.
 Result<std::optional<Assignment>> AssignWithoutCut(const graph::SourceGraph& graph, const PartitionOptions& options);
 
-// Returns the partitions of the vertices as an assignment by node type.
+// Returns the partitions of the vertices as an assignment by node type. `vertex_first` is from VertexFirst.
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex);
 
 }  // namespace espalier::partition

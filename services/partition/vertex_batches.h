@@ -2,7 +2,8 @@
 //
 // Vertices are visited in batches of a fixed size. The threads choose a move for each vertex of a batch from the state
 // before the batch, then one thread applies the moves in order and skips those that no longer fit. Neither step depends
-// on the number of threads. A batch is a small part of the graph, so few moves rest on outdated neighbors.
+// on the number of threads. A batch is a small part of the graph, so few moves are based on outdated values of
+// neighbors.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace espalier::partition {
 
-inline constexpr uint64_t kValuesAhead = 16;  // neighbors whose values are loaded ahead
+inline constexpr uint64_t kValuesAhead = 16;  // distance in neighbors at which values are prefetched
 
 // Returns the vertices in the order that `key` selects: [num_vertices].
 inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertices, int threads) {
@@ -30,8 +31,8 @@ inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertice
   return order;
 }
 
-// Calls, for each batch of `order`: choose(vertices, moves) on disjoint ranges of the batch from up to `threads`
-// threads, where moves[i] is the result for vertices[i]; then apply(vertices, moves) once for the whole batch.
+// For each batch of `order`, calls choose(vertices, moves) on disjoint ranges of the batch from up to `threads`
+// threads, to set moves[i] for vertices[i], and then calls apply(vertices, moves) once for the whole batch.
 template <class Move, class Choose, class Apply>
 void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose& choose, const Apply& apply) {
   constexpr size_t kBatches = 64, kMinBatch = 256;
@@ -48,9 +49,9 @@ void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose
   }
 }
 
-// Starts to load the row of a vertex that is visited soon.
+// Prefetches the row of a vertex that will be visited soon.
 inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
-  constexpr uint64_t kLine = 16;  // neighbors
+  constexpr uint64_t kLine = 16;  // neighbors in a cache line
   for (uint64_t line = 0; line < 4; ++line) {
     // An address beyond the end must not even be computed.
     const uint64_t place = std::min<uint64_t>(graph.offsets[vertex] + line * kLine, graph.neighbors.size());
@@ -59,14 +60,15 @@ inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
   }
 }
 
-// Starts to load values[neighbor] for the first neighbors of a vertex that is visited next.
+// Prefetches values[neighbor] for the first neighbors of the vertex that will be visited next.
 template <class Value>
 void PrefetchFirstNeighbors(const UndirectedGraph& graph, uint64_t vertex, const std::vector<Value>& values) {
   const uint64_t begin = graph.offsets[vertex], end = std::min(graph.offsets[vertex + 1], begin + kValuesAhead);
   for (uint64_t k = begin; k < end; ++k) __builtin_prefetch(&values[graph.neighbors[k]]);
 }
 
-// Calls body(neighbor, edge weight) for every step-th neighbor of the vertex. Loads values[neighbor] ahead of the call.
+// Calls body(neighbor, edge weight) for every `step`-th neighbor of the vertex, and prefetches values[neighbor] some
+// neighbors before the call.
 template <class Values, class Body>
 void ForNeighbors(const UndirectedGraph& graph, uint64_t vertex, uint64_t step, const Values& values,
                   const Body& body) {

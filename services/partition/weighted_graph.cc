@@ -1,5 +1,5 @@
-// Contraction by chunks of clusters of about equal work. Each chunk sums up its edges in a hash table and keeps them in
-// arrays of its own; these arrays are then copied one after another into the result and freed one by one.
+// Threads contract chunks of consecutive clusters, of about equal work. The edges of each chunk are summed up in a hash
+// table and stored in arrays of the chunk, which are then copied into the result and freed, one chunk after another.
 #include "services/partition/weighted_graph.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace espalier::partition {
 namespace {
 
 constexpr uint64_t kChunkNeighbors = 1 << 20;
-constexpr uint64_t kMembersAhead = 4;  // members whose neighbors are loaded ahead
+constexpr uint64_t kMembersAhead = 4;  // distance in members at which neighbors are prefetched
 
 // The vertices sorted by cluster: those of cluster c are at [first[c], first[c + 1]), ascending.
 struct Members {

@@ -23,14 +23,14 @@ struct WeightedGraph {
 };
 
 // Replaces the cluster labels, any numbers in [0, labels->size()), by consecutive numbers from 0 in the order of the
-// labels. Returns their count.
+// labels. Returns the number of clusters.
 uint32_t NumberClusters(std::vector<uint32_t>* labels);
 
-// Returns the graph whose vertices are the clusters. The weight of a vertex is the sum over its members, the weight of
-// an edge the sum over the edges between two clusters; a sum that exceeds the largest value of its type is set to that
-// value. Drops edges within a cluster. cluster_of: [vertices], numbers in [0, num_clusters), each with a member. The
-// result does not depend on the number of threads. Memory: 16 bytes for each direction of an edge between clusters; the
-// result keeps 8 of them.
+// Returns the graph whose vertices are the clusters. The weight of a vertex is the sum over the members of its cluster,
+// and the weight of an edge is the sum over the edges between its two clusters; a sum that exceeds the largest value of
+// its type is set to that value. Drops edges within a cluster. cluster_of: [vertices], numbers in [0, num_clusters);
+// every cluster has a member. The result does not depend on the number of threads. Memory: 16 bytes for each direction
+// of an edge between clusters; the result keeps 8 of them.
 WeightedGraph Contract(const WeightedGraph& graph, std::span<const uint32_t> cluster_of, uint32_t num_clusters,
                        int threads);
 

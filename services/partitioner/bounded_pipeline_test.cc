@@ -51,7 +51,7 @@ class BoundedPipelineTest : public ::testing::Test {
     return PartitionGraph(graph_, /*seed=*/1, folder_.path() + "/" + output, progress, options);
   }
   uint64_t LeastMemory() const {
-    return partition::LeastStreamingMemory(source_, PartitionOptionsFor(graph_.partitions, {}));
+    return partition::LeastStreamingMemory(source_, ToPartitionOptions(graph_.partitions, {}));
   }
 
   const storage::TemporaryFolder folder_;
@@ -62,7 +62,7 @@ class BoundedPipelineTest : public ::testing::Test {
 
 // With the least memory, the rows of Streaming are written to a scratch file in about 16 chunks.
 TEST_F(BoundedPipelineTest, WritesTheSameBytesUnderTheSameKey) {
-  ASSERT_GE(LeastMemory(), partition::BuildMemory(source_, 16, partition::kBalanced, {}));
+  ASSERT_GE(LeastMemory(), partition::ComputeBuildMemory(source_, 16, partition::kBalancedLargestToAverage, {}));
   const Result<PartitionOutcome> unbounded = Run("unbounded", 0);
   ASSERT_TRUE(unbounded.ok()) << unbounded.status().ToString();
   const Result<PartitionOutcome> bounded = Run("bounded", LeastMemory());
@@ -91,9 +91,9 @@ TEST_F(BoundedPipelineTest, RefusesAPartitionThatIsTooLargeBeforeItIsBuilt) {
   graph_.partitions.algorithm = job::PartitionAlgorithm::kRandom;
   graph_.partitions.balance = {};
   graph_.partitions.count = 2;
-  const uint64_t memory = partition::BuildMemory(source_, 2, partition::kBalanced, {});
+  const uint64_t memory = partition::ComputeBuildMemory(source_, 2, partition::kBalancedLargestToAverage, {});
   EXPECT_THAT(Run("partitions", memory).status().message(),
-              HasSubstr("expected at least " + std::to_string(partition::BuildMemory(source_, 2, 2, {}))));
+              HasSubstr("expected at least " + std::to_string(partition::ComputeBuildMemory(source_, 2, 2, {}))));
   EXPECT_THAT(phases_, ElementsAre("digesting", "reading", "preprocessing", "cutting", "measuring"));
 }
 

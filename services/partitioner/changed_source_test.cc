@@ -31,7 +31,7 @@ class ChangedSourceTest : public ::testing::Test {
   // Runs the pipeline and calls `happens` when the phase "writing" begins.
   Result<PartitionOutcome> Run(const std::function<void()>& happens) {
     PartitionPipelineOptions options;
-    options.meter_of = [&](std::string_view phase) -> WorkMeter* {
+    options.get_meter = [&](std::string_view phase) -> WorkMeter* {
       if (phase == "writing") happens();
       return nullptr;
     };

@@ -76,7 +76,7 @@ class CountedStore final : public storage::ObjectStore {
 
 }  // namespace
 
-storage::StoreOpener Counting(storage::StoreOpener open, StoreBytes bytes) {
+storage::StoreOpener CountBytes(storage::StoreOpener open, StoreBytes bytes) {
   return [open = std::move(open), bytes](const std::string& uri) -> Result<storage::StoreLocation> {
     ASSIGN_OR_RETURN(storage::StoreLocation location, open(uri));
     location.store = std::make_shared<CountedStore>(std::move(location.store), bytes);

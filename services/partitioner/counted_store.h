@@ -11,8 +11,8 @@ struct StoreBytes {
   telemetry::Counter read, written;
 };
 
-// Returns an opener whose stores are those of `open` and add the bytes of successful reads and writes to `bytes`. The
-// registry of the counters must outlive the stores.
-storage::StoreOpener Counting(storage::StoreOpener open, StoreBytes bytes);
+// Returns an opener that opens the stores of `open`, wrapped so that successful reads and writes add their bytes to
+// `bytes`. The registry of the counters must outlive the stores.
+storage::StoreOpener CountBytes(storage::StoreOpener open, StoreBytes bytes);
 
 }  // namespace espalier::partitioner

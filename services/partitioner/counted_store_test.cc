@@ -17,7 +17,7 @@ class CountedStoreTest : public ::testing::Test {
     const storage::StoreOpener open = [this](const std::string&) -> Result<storage::StoreLocation> {
       return storage::StoreLocation{.store = memory_, .prefix = "below"};
     };
-    location_ = *Counting(open, bytes_)("mem://");
+    location_ = *CountBytes(open, bytes_)("mem://");
   }
 
   storage::ObjectStore& store() { return *location_.store; }
@@ -67,7 +67,7 @@ TEST(CountingTest, ForwardsOpenErrors) {
   const storage::StoreOpener open = [](const std::string& uri) -> Result<storage::StoreLocation> {
     return InvalidArgument("no driver for " + uri);
   };
-  EXPECT_EQ(Counting(open, {})("gopher://a").status().message(), "no driver for gopher://a");
+  EXPECT_EQ(CountBytes(open, {})("gopher://a").status().message(), "no driver for gopher://a");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace espalier::partitioner {
 namespace {
 
 // Returns the file itself, or the files of the folder sorted by name: .npy if there are any, else .txt.
-Result<std::vector<std::filesystem::path>> FilesAt(const std::string& path) {
+Result<std::vector<std::filesystem::path>> ListFiles(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::vector<std::filesystem::path>{path};
   std::vector<std::filesystem::path> arrays, texts;
@@ -34,7 +34,8 @@ Result<Tensor> ReadFile(const std::string& file, uint64_t num_nodes, uint32_t nu
   return Tensor::FromVector(std::move(partition_of));
 }
 
-Status Feed(const std::filesystem::path& file, Sha256* digest) {
+// Adds the name, size and content of the file to the digest.
+Status AddFile(const std::filesystem::path& file, Sha256* digest) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return FromErrno(errno, "opening the assignment " + file.string());
   std::error_code error;
@@ -67,7 +68,7 @@ Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, cons
   }
   std::string ending;  // extension of the folder's files
   if (is_folder) {
-    ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
+    ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, ListFiles(path));
     ending = files.empty() ? ".npy" : files.front().extension().string();
   }
   std::vector<Tensor> assignment;
@@ -82,9 +83,9 @@ Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, cons
 }
 
 Result<std::string> ExternalAssignmentDigest(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
+  ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, ListFiles(path));
   Sha256 digest;
-  for (const std::filesystem::path& file : files) RETURN_IF_ERROR(Feed(file, &digest));
+  for (const std::filesystem::path& file : files) RETURN_IF_ERROR(AddFile(file, &digest));
   return digest.HexDigest();
 }
 

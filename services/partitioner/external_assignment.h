@@ -14,7 +14,7 @@ namespace espalier::partitioner {
 // Finds the assignment at `uri`: the `.npy` and `.txt` files of a folder, or one file. NotFound if there are none.
 Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access);
 
-// Returns the assignment by NodeTypeId: [rows] each. Reads `<path>/<node type>.npy`, or `.txt` if the folder has no
+// Returns the assignment by NodeTypeId: [nodes] each. Reads `<path>/<node type>.npy`, or `.txt` if the folder has no
 // .npy files; `path` may be the file itself if the graph has one node type. Uses only the schema and the node counts of
 // `graph`. Text is checked here: every line is a partition number, and there are no more lines than nodes. Values and
 // shapes of arrays, and the number of rows, are checked by the partitioner (MakeExternalPartitioner). NotFound names
@@ -22,8 +22,8 @@ Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const
 Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::SourceGraph& graph,
                                                    uint32_t num_partitions);
 
-// Returns the SHA-256 of the names, sizes and contents of the assignment's files at `path`, a folder or one file. In a
-// folder, .txt files count only if there are no .npy files.
+// Returns the SHA-256 of the names, sizes and contents of the assignment's files at `path`, a folder or one file: the
+// .npy files of the folder, or its .txt files if it has no .npy files.
 Result<std::string> ExternalAssignmentDigest(const std::string& path);
 
 }  // namespace espalier::partitioner

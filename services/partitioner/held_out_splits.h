@@ -9,11 +9,11 @@
 
 namespace espalier::partitioner {
 
-// Returns whether all edge types to hold out have the split. Also returns true for edge types that do not exist, which
-// Preprocess rejects later.
+// Returns whether all edge types whose edges are to be held out have the split held_out.split. Also returns true if one
+// of the edge types does not exist; Preprocess rejects it later.
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges);
 
-// Returns the number of training pairs of an edge split, over the edge types of `schema`.
+// Returns the number of training pairs of an edge split, summed over the edge types of `schema` that `source` has.
 uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
                             const graph::GraphSchema& schema);
 

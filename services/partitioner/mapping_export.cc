@@ -1,6 +1,6 @@
 // Original IDs index the exported arrays. Partitions are loaded one at a time and each scatters its owners and global
 // IDs into arrays that cover all of a type's nodes or edges. All arrays are then written under temporary names and
-// renamed at the end, so an export that fails while writing leaves an earlier one unchanged.
+// renamed at the end, so an export that fails while writing leaves an earlier export unchanged.
 #include "services/partitioner/mapping_export.h"
 
 #include <unistd.h>
@@ -30,47 +30,47 @@ struct Mapping {
   }
 };
 
-// Returns the limit of original edge IDs. Sources may choose these IDs, and they index the exported arrays: arrays for
-// larger IDs would consist almost entirely of -1.
-uint64_t MostIds(uint64_t num_edges) {
-  constexpr uint64_t kHolesForEach = 64, kAlwaysTaken = uint64_t{1} << 24;
-  return num_edges * kHolesForEach + kAlwaysTaken;
+// Returns the exclusive upper bound of the original edge IDs of a type. The input graph may give edges arbitrary IDs,
+// and these IDs index the exported arrays. Arrays for larger IDs would consist almost entirely of -1.
+uint64_t EdgeIdLimit(uint64_t num_edges) {
+  constexpr uint64_t kIdsPerEdge = 64, kLeastLimit = uint64_t{1} << 24;
+  return num_edges * kIdsPerEdge + kLeastLimit;
 }
 
-// Adds the nodes or edges of one partition. Row k of `original_ids` has global ID `first + k`.
-Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t max_ids, Mapping* mapping) {
+// Adds the nodes or edges of one partition. Row k of `original_ids` has global ID `first + k`. InvalidArgument for an
+// original ID of `limit` or more.
+Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint64_t limit, Mapping* mapping) {
   for (int64_t k = 0; k < original_ids.num_rows(); ++k) {
     const auto original = static_cast<uint64_t>(original_ids.ValueAsInt(k));
-    if (original >= max_ids) {
+    if (original >= limit) {
       return InvalidArgument("original id " + std::to_string(original) +
                              ": mappings are arrays that are indexed by original ids, which must be below " +
-                             std::to_string(max_ids));
+                             std::to_string(limit));
     }
     mapping->Set(original, partition, first + static_cast<uint64_t>(k));
   }
   return Status();
 }
 
-// Writes files under temporary names and renames all of them in Name(), after the last one is complete. The destructor
-// deletes files that were not renamed. storage::TemporaryFile is not used because it would hold one file descriptor per
-// type.
+// Writes files under temporary names, and renames all of them in RenameAll. The destructor deletes files that were not
+// renamed. storage::TemporaryFile is not used because it would hold one file descriptor per type.
 class NewFiles {
  public:
   explicit NewFiles(const std::string& directory) : start_(directory + "/.partial-" + std::to_string(getpid()) + "-") {}
   NewFiles(const NewFiles&) = delete;
   NewFiles& operator=(const NewFiles&) = delete;
   ~NewFiles() {
-    for (size_t i = 0; i < paths_.size(); ++i) unlink(Unfinished(i).c_str());
+    for (size_t i = 0; i < paths_.size(); ++i) unlink(TemporaryName(i).c_str());
   }
 
   Status Write(const std::string& path, const Tensor& tensor) {
     paths_.push_back(path);
-    return format::WriteNpy(Unfinished(paths_.size() - 1), tensor).While("for " + path);
+    return format::WriteNpy(TemporaryName(paths_.size() - 1), tensor).While("for " + path);
   }
-  Status Name() {
+  Status RenameAll() {
     for (; !paths_.empty(); paths_.pop_back()) {
       const std::string& path = paths_.back();
-      if (std::rename(Unfinished(paths_.size() - 1).c_str(), path.c_str()) != 0) {
+      if (std::rename(TemporaryName(paths_.size() - 1).c_str(), path.c_str()) != 0) {
         return FromErrno(errno, "writing " + path);
       }
     }
@@ -79,7 +79,7 @@ class NewFiles {
 
  private:
   // Temporary names do not contain the names of types, so that they stay short.
-  std::string Unfinished(size_t i) const { return start_ + std::to_string(i); }
+  std::string TemporaryName(size_t i) const { return start_ + std::to_string(i); }
 
   const std::string start_;
   std::vector<std::string> paths_;  // files that are not renamed yet
@@ -111,9 +111,9 @@ Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, co
     }
     for (uint16_t type = 0; type < edges.size(); ++type) {
       const EdgeTypeId id(type);
-      RETURN_IF_ERROR(
-          Add(partition.original_edge_ids[type], p, book.EdgeFirst(id)[p], MostIds(book.num_edges(id)), &edges[type])
-              .While("exporting edge type '" + schema.edge_types()[type].Name() + "'"));
+      RETURN_IF_ERROR(Add(partition.original_edge_ids[type], p, book.EdgeFirst(id)[p], EdgeIdLimit(book.num_edges(id)),
+                          &edges[type])
+                          .While("exporting edge type '" + schema.edge_types()[type].Name() + "'"));
     }
   }
   std::error_code error;
@@ -126,7 +126,7 @@ Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, co
   for (uint16_t type = 0; type < edges.size(); ++type) {
     RETURN_IF_ERROR(Write(std::move(edges[type]), directory + "/edges." + schema.edge_types()[type].Name(), &files));
   }
-  return files.Name();
+  return files.RenameAll();
 }
 
 }  // namespace espalier::partitioner

@@ -7,7 +7,7 @@
 
 namespace espalier::partitioner {
 
-Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_group) {
+Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out, bool in_group) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("memory limit: " + what); };
   if (in_group) return refuse("several partitioner processes divide the memory: use one process, or set no limit");
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis ||
@@ -24,23 +24,25 @@ Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_gro
   return {};
 }
 
-Status CheckMemory(const graph::SourceGraph& graph, const MemoryUse& use) {
+Status CheckMemorySuffices(const graph::SourceGraph& graph, const MemoryUse& use) {
   // The other algorithms hold only two copies of the assignment: one by vertex and one by type.
   const uint64_t for_cut = use.algorithm == job::PartitionAlgorithm::kStreaming
                                ? partition::LeastStreamingMemory(graph, use.cut)
                                : partition::VertexFirst(graph).back() * 2 * sizeof(uint32_t);
-  const uint64_t for_build = partition::BuildMemory(graph, use.cut.num_partitions, use.largest_to_average, use.build);
+  const uint64_t for_build =
+      partition::ComputeBuildMemory(graph, use.cut.num_partitions, use.largest_to_average, use.build);
   if (use.memory_bytes >= std::max(for_cut, for_build)) return {};
   return InvalidArgument("the memory of the partitioner is " + std::to_string(use.memory_bytes) +
                          " bytes, expected at least " + std::to_string(std::max(for_cut, for_build)) +
                          ": cutting the graph needs " + std::to_string(for_cut) + " bytes, and building one of its " +
-                         std::to_string(use.cut.num_partitions) + " partitions " + std::to_string(for_build) +
-                         ": raise it" + (for_build > for_cut ? ", or make more partitions" : ""));
+                         std::to_string(use.cut.num_partitions) + " partitions needs " + std::to_string(for_build) +
+                         " bytes: give it more memory" + (for_build > for_cut ? ", or make more partitions" : ""));
 }
 
 Result<partition::ScratchSpace> MakeScratchSpace(const std::string& folder, uint64_t size_bytes) {
   ASSIGN_OR_RETURN(const format::ScratchRegion region,
-                   format::MakeScratchRegion(folder, size_bytes).While("making room for edges beyond the memory"));
+                   format::MakeScratchRegion(folder, size_bytes)
+                       .While("making room on disk for edges that do not fit into the memory"));
   return partition::ScratchSpace{.bytes = region.bytes, .owner = region.owner};
 }
 

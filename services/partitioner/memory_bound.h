@@ -12,25 +12,27 @@
 
 namespace espalier::partitioner {
 
-// Returns InvalidArgument if the memory cannot be bounded. METIS, Multilevel and any preprocessing or holding out of
-// edges need the whole graph in memory. A group of processes (`in_group`) divides the memory and accepts no bound.
-Status CheckForMemory(const job::Graph& graph, bool holds_edges_out, bool in_group);
+// Returns InvalidArgument if the options do not support a memory limit. METIS, Multilevel and any preprocessing or
+// holding out of edges need the whole graph in memory. A group of processes (`in_group`) divides the graph and accepts
+// no limit.
+Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out, bool in_group);
 
-// The bound, and the options that determine how much memory is needed.
+// The memory limit, and the options that determine how much memory is needed.
 struct MemoryUse {
   uint64_t memory_bytes = 0;
   job::PartitionAlgorithm algorithm = job::PartitionAlgorithm::kStreaming;
   const partition::PartitionOptions& cut;
   const partition::BuildOptions& build;
-  double largest_to_average = partition::kBalanced;  // the largest partition, in nodes or edges
+  // The size of the largest partition divided by the average, in nodes or in edges, whichever ratio is larger.
+  double largest_to_average = partition::kBalancedLargestToAverage;
 };
 
-// Returns InvalidArgument if the memory is too small for cutting the graph or for building its partitions. Reads only
-// the shapes of arrays. The message has the bytes that each of the two needs.
-Status CheckMemory(const graph::SourceGraph& graph, const MemoryUse& use);
+// Returns InvalidArgument if the memory limit is too small for cutting the graph or for building its partitions. Reads
+// only the shapes of arrays. The message names the bytes that cutting and building need.
+Status CheckMemorySuffices(const graph::SourceGraph& graph, const MemoryUse& use);
 
 // Makes the scratch space of a partitioner (PartitionOptions::make_scratch) as an unnamed file in `folder`, whose disk
-// space is reserved. ResourceExhausted if there is not enough; the message has the bytes and the folder.
+// space is reserved. ResourceExhausted if the disk has too little space; the message names the bytes and the folder.
 Result<partition::ScratchSpace> MakeScratchSpace(const std::string& folder, uint64_t size_bytes);
 
 }  // namespace espalier::partitioner

@@ -1,3 +1,5 @@
+// A partitioning exists once its manifest exists. Files that no manifest can name are deleted: those of a failed
+// attempt, and those of every attempt except the winner.
 #include "services/partitioner/partition_attempt.h"
 
 #include <map>
@@ -71,14 +73,13 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
 }
 
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
-  // The key may be any: the answer NotFound also shows that the store can be reached.
+  // Any key serves: NotFound also shows that the store can be reached.
   const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
   if (found.code() == StatusCode::kNotFound) return Status();
   return found.While("checking the location for " + use);
 }
 
-ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
-                           const storage::StoreOpener& open_store) {
+ExitCode FindExitCode(const Status& failure, const std::string& source_uri, const storage::StoreOpener& open_store) {
   const ExitCode of_data = ToExitCode(failure.code());
   if (of_data != ExitCode::kBadInput) return of_data;
   const Result<storage::StoreLocation> source = open_store(source_uri);
@@ -88,7 +89,7 @@ ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
 }
 
 std::string NewAttemptName() {
-  // True randomness, because results do not depend on the names of attempts and names must be unique.
+  // Not derived from the seed, because names must be unique and results do not depend on them.
   std::random_device random;
   return "attempt-" + ToHex((uint64_t{random()} << 32) | random());
 }

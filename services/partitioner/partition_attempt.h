@@ -1,5 +1,5 @@
-// One attempt to write a partitioning into a store. Concurrent attempts are safe: each writes below its own name, and
-// the manifest, which is created only if none exists, names the attempt that won.
+// One attempt to write a partitioning into a store. Concurrent attempts are safe: each attempt writes below its own
+// name, and the manifest, which is created only if none exists, names the attempt that won.
 #pragma once
 
 #include <optional>
@@ -20,15 +20,16 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
 // `use` is the purpose of the place for the message: "partitions".
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use);
 
-// Returns the process exit code for `failure` of partitioning the graph at `source_uri`. If the failure means bad input
-// (65) and the store of the source cannot be opened or looked up, the URI is wrong: returns 64 (bad document).
-ExitCode ExitCodeOfFailure(const Status& failure, const std::string& source_uri,
-                           const storage::StoreOpener& open_store);
+// Returns the process exit code for the error `failure` of partitioning the graph at `source_uri`. If the error means
+// bad input (65) and the cause is a wrong URI, because the location of the source does not exist or cannot be opened,
+// returns 64 (bad document).
+ExitCode FindExitCode(const Status& failure, const std::string& source_uri, const storage::StoreOpener& open_store);
 
 // Returns a random name that no other attempt has: "attempt-" and 16 hexadecimal digits.
 std::string NewAttemptName();
 
-// Deletes the files below `<prefix>/<attempt>/` in its destructor unless Keep was called. Not thread-safe.
+// Deletes the files below `<prefix>/<attempt>/` in its destructor, unless Keep was called after the last Discard. Not
+// thread-safe.
 class AttemptFiles {
  public:
   AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt);
@@ -51,8 +52,8 @@ class AttemptFiles {
 void DeleteLeftovers(storage::ObjectStore& store, const std::string& start);
 
 // Deletes the files of all attempts below `prefix` except `winner`. Called after the winner's manifest is committed:
-// other attempts cannot win any more, and one that is still running finds the manifest and reuses it. Errors are only
-// logged, because the partitioning is complete.
+// other attempts cannot win any more, and an attempt that is still running finds the manifest and reuses it. Errors are
+// only logged, because the partitioning is complete.
 void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner);
 
 }  // namespace espalier::partitioner

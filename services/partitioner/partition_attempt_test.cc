@@ -24,16 +24,16 @@ std::vector<std::string> KeysIn(storage::ObjectStore& store) {
   return keys;
 }
 
-TEST(ExitCodeOfFailureTest, DependsOnWhetherStoreOpens) {
+TEST(FindExitCodeTest, DependsOnWhetherStoreOpens) {
   const storage::StoreOpener open = [](const std::string& uri) -> Result<storage::StoreLocation> {
     if (uri == "wrong") return InvalidArgument("no such scheme");
     if (uri == "locked") return Status(StatusCode::kPermissionDenied, "no key");
     return storage::StoreLocation{std::make_shared<storage::MemoryStore>(), ""};
   };
-  EXPECT_EQ(ExitCodeOfFailure(InvalidArgument("a bad row"), "here", open), ExitCode::kBadInput);
-  EXPECT_EQ(ExitCodeOfFailure(InvalidArgument("a bad row"), "locked", open), ExitCode::kBadInput);
-  EXPECT_EQ(ExitCodeOfFailure(NotFound("no file"), "wrong", open), ExitCode::kBadDocument);
-  EXPECT_EQ(ExitCodeOfFailure(Unavailable("later"), "wrong", open), ExitCode::kUnavailable);
+  EXPECT_EQ(FindExitCode(InvalidArgument("a bad row"), "here", open), ExitCode::kBadInput);
+  EXPECT_EQ(FindExitCode(InvalidArgument("a bad row"), "locked", open), ExitCode::kBadInput);
+  EXPECT_EQ(FindExitCode(NotFound("no file"), "wrong", open), ExitCode::kBadDocument);
+  EXPECT_EQ(FindExitCode(Unavailable("later"), "wrong", open), ExitCode::kUnavailable);
 }
 
 TEST(AttemptFilesTest, DeletesOnlyItsFiles) {

@@ -19,8 +19,8 @@ nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const Pa
   if (preprocess.feature_dtype != job::FeatureDType::kSource) {
     json["featureDtype"] = job::ToString(preprocess.feature_dtype);
   }
-  if (PreprocessOptionsFor(preprocess, context).features.ChangesValues()) {
-    json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
+  if (ToPreprocessOptions(preprocess, context).features.ChangesValues()) {
+    json["labels"] = ToPreprocessOptions(preprocess, context).label_columns;
   }
   if (context.held_out.has_value()) {
     // 2 is the version of the rule that selects the dropped edges.
@@ -40,8 +40,9 @@ nlohmann::json DescribeAlgorithm(const job::Partitions& partitions, const Partit
   } else {
     json["seed"] = context.seed;
   }
-  // The report in the manifest counts the training nodes of the balanced split, whatever the algorithm.
-  const partition::PartitionOptions options = PartitionOptionsFor(partitions, context);
+  // Part of the key for every algorithm, because the quality in the manifest reports the balance of these training
+  // nodes.
+  const partition::PartitionOptions options = ToPartitionOptions(partitions, context);
   for (const partition::BalanceConstraint constraint : options.balance) {
     json["balance"].push_back(static_cast<int>(constraint));
   }
@@ -62,7 +63,8 @@ std::string PartitionKey(const job::Graph& graph, const PartitionContext& contex
                          {"timeColumn", graph.time_column},
                          {"nonce", input.nonce},
                          {"formatVersion", format::kPartitionFormatVersion}};
-  // Absent if there are none, so that keys of earlier versions, which had no source columns, stay the same.
+  // Omitted if there are no source columns, so that keys of earlier versions, which did not support them, stay the
+  // same.
   if (!graph.partitions.source_columns.empty()) {
     json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // in any order
                                                   graph.partitions.source_columns.end());

@@ -1,5 +1,5 @@
-// The key of a partitioning, a hash of everything that its content depends on. Equal keys mean equal content, so the
-// same input is not partitioned twice.
+// The partition key, a hash of everything that the content of a partitioning depends on. Equal keys mean equal content,
+// so the same input is not partitioned twice.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace espalier::partitioner {
 
 struct PartitionKeyInput {
   std::string source_digest;      // of the content of the source (format::SourceDigest)
-  std::string assignment_digest;  // of the given assignment for External; empty for other algorithms
+  std::string assignment_digest;  // of the user's assignment for External; empty for other algorithms
   std::string nonce;              // for `reuse: Never`: makes the key unique; empty otherwise
-  int algorithm_version = 0;
+  int algorithm_version = 0;      // Partitioner::version()
 };
 
 // Returns 64 hexadecimal digits: the SHA-256 of the digests, the options that change the result, and the versions of

@@ -1,8 +1,8 @@
 // The key is computed first: if a manifest exists below it, the partitioning is reused. Otherwise the graph is read,
-// cut and written below a name of this attempt, and the manifest is created last, only if none exists. Thus several
-// attempts may run at the same time, readers never see a partial result, and exactly one attempt wins; the others find
-// the winner's manifest and return it. With options.group, the processes share one attempt and coordinate through
-// markers in the store (process_group.h); rank 0 commits the manifest.
+// cut and written below the name of this attempt, and the manifest is created last, only if none exists. Thus several
+// attempts may run at the same time, readers never see a partial result, and exactly one attempt wins; the other
+// attempts find the winner's manifest and return it. With options.group, the processes share one attempt and coordinate
+// through markers in the store (process_group.h); rank 0 commits the manifest.
 #include "services/partitioner/partition_pipeline.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@
 namespace espalier::partitioner {
 namespace {
 
-// Returns whether a request that failed with this code may have been executed because only its response was lost.
+// Returns whether a request that failed with this code may have been executed, because perhaps only its response was
+// lost.
 bool IsAmbiguous(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
          code == StatusCode::kUnknown;
@@ -56,28 +57,28 @@ class Pipeline {
   Result<PartitionOutcome> Run(const std::string& output_uri) {
     if (options_.group) {
       RETURN_IF_ERROR(CheckGroup(*options_.group));
-      RETURN_IF_ERROR(CheckForGroup(graph_, context_.held_out.has_value()));
+      RETURN_IF_ERROR(CheckOptionsForGroup(graph_, context_.held_out.has_value()));
     }
     if (options_.memory_bytes > 0) {
-      RETURN_IF_ERROR(CheckForMemory(graph_, context_.held_out.has_value(), options_.group.has_value()));
+      RETURN_IF_ERROR(CheckOptionsForMemoryLimit(graph_, context_.held_out.has_value(), options_.group.has_value()));
     }
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
-    ASSIGN_OR_RETURN(const std::string key, Key());
+    ASSIGN_OR_RETURN(const std::string key, ComputeKey());
     const std::string prefix = storage::JoinKey(output.prefix, key);
     PartitionOutcome outcome{
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
-    const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
-      warnings_ = standing.warnings;
-      const GraphNames names = CollectNames(standing);
+    const auto reuse = [&](format::Manifest existing) -> Result<PartitionOutcome> {
+      warnings_ = existing.warnings;
+      const GraphNames names = CollectNames(existing);
       RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
       if (options_.check_values) RETURN_IF_ERROR(options_.check_values(names));
-      DeleteUnused(*output.store, prefix, standing);
+      DeleteUnused(*output.store, prefix, existing);
       outcome.reused = true;
-      outcome.manifest = std::move(standing);
+      outcome.manifest = std::move(existing);
       return std::move(outcome);
     };
-    ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
-    if (existing) return reuse(*std::move(existing));
+    ASSIGN_OR_RETURN(std::optional<format::Manifest> found, FindPartitioning(*output.store, prefix));
+    if (found) return reuse(*std::move(found));
 
     Result<format::Manifest> made =
         options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
@@ -96,7 +97,7 @@ class Pipeline {
   Status StartPhase(std::string_view phase) {
     EndPhase();
     phase_ = phase;
-    meter_ = options_.meter_of ? options_.meter_of(phase) : nullptr;
+    meter_ = options_.get_meter ? options_.get_meter(phase) : nullptr;
     return Advance(0);
   }
   Status Advance(double fraction) {
@@ -136,7 +137,7 @@ class Pipeline {
 
   bool has_assignment() const { return graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal; }
 
-  Result<std::string> Key() {
+  Result<std::string> ComputeKey() {
     RETURN_IF_ERROR(StartPhase("digesting"));
     const format::SourceReadOptions source = SourceOptions();
     ASSIGN_OR_RETURN(format::SourcePlace place,
@@ -154,31 +155,31 @@ class Pipeline {
     if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
       input.nonce = options_.group ? AttemptName(*options_.group) : NewAttemptName();
     }
-    input.algorithm_version = PartitionerFor(graph_.partitions.algorithm, {})->version();
+    input.algorithm_version = MakePartitioner(graph_.partitions.algorithm, {})->version();
     EndPhase();
     return PartitionKey(graph_, context_, input);
   }
 
-  // Returns an error if the source or the given assignment has changed since the key was computed.
+  // Returns an error if the source or the user's assignment has changed since the key was computed.
   Status CheckUnchanged() {
     RETURN_IF_ERROR(source_->CheckUnchanged());
     return assignment_ ? assignment_->CheckUnchanged() : Status();
   }
 
-  // Returns OK if the memory is not bounded or suffices.
-  Status CheckBound(const graph::SourceGraph& source, double largest_to_average) const {
+  // Returns OK if there is no memory limit or if the limit suffices.
+  Status CheckMemoryLimit(const graph::SourceGraph& source, double largest_to_average) const {
     if (options_.memory_bytes == 0) return {};
-    return CheckMemory(source, {.memory_bytes = options_.memory_bytes,
-                                .algorithm = graph_.partitions.algorithm,
-                                .cut = PartitionOptionsFor(graph_.partitions, context_),
-                                .build = MakeBuildOptions(),
-                                .largest_to_average = largest_to_average});
+    return CheckMemorySuffices(source, {.memory_bytes = options_.memory_bytes,
+                                        .algorithm = graph_.partitions.algorithm,
+                                        .cut = ToPartitionOptions(graph_.partitions, context_),
+                                        .build = MakeBuildOptions(),
+                                        .largest_to_average = largest_to_average});
   }
 
   // Maps the source, checks that the memory suffices, and validates the source.
-  Result<graph::SourceGraph> BoundedSource(const format::SourceReadOptions& options) const {
-    ASSIGN_OR_RETURN(graph::SourceGraph source, MappedSource(options));
-    RETURN_IF_ERROR(CheckBound(source, partition::kBalanced));
+  Result<graph::SourceGraph> ReadBoundedSource(const format::SourceReadOptions& options) const {
+    ASSIGN_OR_RETURN(graph::SourceGraph source, MapSource(options));
+    RETURN_IF_ERROR(CheckMemoryLimit(source, partition::kBalancedLargestToAverage));
     RETURN_IF_ERROR(
         graph::ValidateSourceGraph(source, options.threads, options.labels).While("checking " + options.path));
     return source;
@@ -190,7 +191,7 @@ class Pipeline {
             .source_columns = graph_.partitions.source_columns};
   }
 
-  Result<graph::SourceGraph> Source() {
+  Result<graph::SourceGraph> ReadSource() {
     RETURN_IF_ERROR(StartPhase("reading"));
     std::vector<std::string> warnings;
     format::SourceReadOptions options = SourceOptions();
@@ -198,12 +199,12 @@ class Pipeline {
     options.meter = meter_;
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source,
-                     options_.memory_bytes > 0 ? BoundedSource(options) : format::ReadSourceGraph(options));
+                     options_.memory_bytes > 0 ? ReadBoundedSource(options) : format::ReadSourceGraph(options));
     WarnOfSource(warnings);
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/true));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
-    return Preprocessed(std::move(source));
+    return PreprocessSource(std::move(source));
   }
 
   Status CheckNames(const GraphNames& names) {
@@ -211,7 +212,7 @@ class Pipeline {
     has_unknown_names_ = !known.ok();
     return known;
   }
-  // Checks the headers of the source and, if `reads_values`, records and checks its values.
+  // Checks the headers of the source. If `reads_values`, also records and checks its values.
   Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
     ASSIGN_OR_RETURN(const GraphNames headers, CollectNames(source, graph_));
     RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
@@ -231,8 +232,8 @@ class Pipeline {
     return Status(checked.code(), text);
   }
 
-  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
-    graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
+  Result<graph::SourceGraph> PreprocessSource(graph::SourceGraph source) {
+    graph::PreprocessOptions options = ToPreprocessOptions(graph_.preprocess, context_);
     if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
     const std::string split = options.held_out->split;
     if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
@@ -242,21 +243,21 @@ class Pipeline {
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
     ASSIGN_OR_RETURN(graph::SourceGraph preprocessed, graph::Preprocess(std::move(source), options, options_.threads));
-    WarnOfLeftOut(split, num_before, CountTrainingPairs(preprocessed, split, schema));
+    WarnOfOmittedEdges(split, num_before, CountTrainingPairs(preprocessed, split, schema));
     return preprocessed;
   }
 
-  void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
-    if (num_left >= num_before) return;
-    const uint64_t left_out = num_before - num_left;
+  void WarnOfOmittedEdges(const std::string& split, uint64_t num_before, uint64_t num_after) {
+    if (num_after >= num_before) return;
+    const uint64_t left_out = num_before - num_after;
     warnings_.push_back("split '" + split + "': " + std::to_string(left_out) + " of " + std::to_string(num_before) +
-                        " training edges are left out: they are validation or test edges too, or the reverse of such");
+                        " training edges are left out: they are also validation or test edges, or reverses of these");
     telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
-                   {{"split", split}, {"left_out", left_out}, {"training_edges", num_left}});
+                   {{"split", split}, {"left_out", left_out}, {"training_edges", num_after}});
   }
 
-  // Returns the given assignment for External, and nothing for other algorithms.
-  Result<std::vector<Tensor>> GivenAssignment(const graph::SourceGraph& source) {
+  // Returns the user's assignment for External, and nothing for other algorithms.
+  Result<std::vector<Tensor>> ReadAssignment(const graph::SourceGraph& source) {
     if (!has_assignment()) return std::vector<Tensor>();
     ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
     return ReadExternalAssignment(path, source, graph_.partitions.count);
@@ -264,13 +265,13 @@ class Pipeline {
 
   Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
     RETURN_IF_ERROR(StartPhase("cutting"));
-    ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source));
-    const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
-    partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
+    ASSIGN_OR_RETURN(std::vector<Tensor> external, ReadAssignment(source));
+    const auto partitioner = MakePartitioner(graph_.partitions.algorithm, std::move(external));
+    partition::PartitionOptions options = ToPartitionOptions(graph_.partitions, context_);
     options.meter = meter_;
     options.memory_bytes = options_.memory_bytes;
     options.make_scratch = [this](uint64_t size_bytes) -> Result<partition::ScratchSpace> {
-      ASSIGN_OR_RETURN(const std::string folder, ScratchPlace());
+      ASSIGN_OR_RETURN(const std::string folder, FindScratchFolder());
       return MakeScratchSpace(folder, size_bytes);
     };
     return partitioner->Partition(source, options);
@@ -278,10 +279,10 @@ class Pipeline {
 
   Result<format::Quality> Measure(const graph::SourceGraph& source, const partition::Assignment& assignment) {
     RETURN_IF_ERROR(StartPhase("measuring"));
-    const partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
+    const partition::PartitionOptions options = ToPartitionOptions(graph_.partitions, context_);
     partition::QualityOptions measure{
         .num_partitions = options.num_partitions, .train_split = options.train_split, .threads = options_.threads};
-    // The assignment and the in-degrees, 8 bytes for each node, are in memory besides the bitmaps.
+    // Part of the limit is left for the assignment and the in-degrees, 8 bytes for each node.
     if (options_.memory_bytes > 0) measure.bitmap_bytes = std::min(measure.bitmap_bytes, options_.memory_bytes / 8);
     ASSIGN_OR_RETURN(partition::Quality quality, partition::MeasureQuality(source, assignment, measure));
     return format::Quality{.cut_edges = quality.cut_edges,
@@ -291,16 +292,18 @@ class Pipeline {
   }
 
   Result<format::Manifest> Make(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, Source());
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, ReadSource());
     // Errors that would prevent writing are reported before the graph is cut.
     RETURN_IF_ERROR(partition::CheckTimeColumn(source, graph_.time_column));
     RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
     ASSIGN_OR_RETURN(format::Quality quality, Measure(source, assignment));
     const auto& balance = quality.balance;
-    double largest = partition::kBalanced;
-    for (const char* of : {"nodes", "edges"}) largest = std::max(largest, balance.contains(of) ? balance.at(of) : 0);
-    RETURN_IF_ERROR(CheckBound(source, largest));
+    double largest = partition::kBalancedLargestToAverage;
+    for (const char* quantity : {"nodes", "edges"}) {
+      largest = std::max(largest, balance.contains(quantity) ? balance.at(quantity) : 0);
+    }
+    RETURN_IF_ERROR(CheckMemoryLimit(source, largest));
     RETURN_IF_ERROR(StartPhase("writing"));
     const std::string attempt = NewAttemptName();
     AttemptFiles files(store, prefix, attempt);
@@ -318,22 +321,22 @@ class Pipeline {
     manifest.quality = std::move(quality);
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
     RETURN_IF_ERROR(CheckUnchanged());
-    files.Keep();  // the commit may succeed even if it returns an error; Commit calls Discard if it has surely failed
+    files.Keep();  // because a commit that returns an error may have succeeded; Commit calls Discard if it has not
     RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return manifest;
   }
 
-  // Returns the folder for scratch files: the cache folder or, without one, ScratchFolder().
-  Result<std::string> ScratchPlace() const {
+  // Returns the folder for scratch files: the cache folder or, if there is none, storage::ScratchFolder().
+  Result<std::string> FindScratchFolder() const {
     const std::string& cache = options_.access.cache.folder;
     return cache.empty() ? storage::ScratchFolder() : Result<std::string>(cache);
   }
 
-  // Returns the source, mapped and not validated. Its scratch files are in ScratchPlace().
-  Result<graph::SourceGraph> MappedSource(const format::SourceReadOptions& options) const {
-    ASSIGN_OR_RETURN(const std::string scratch, ScratchPlace());
+  // Returns the source, mapped and not validated. Its scratch files are in FindScratchFolder().
+  Result<graph::SourceGraph> MapSource(const format::SourceReadOptions& options) const {
+    ASSIGN_OR_RETURN(const std::string scratch, FindScratchFolder());
     return format::MapSourceGraph(options, scratch);
   }
 
@@ -355,14 +358,14 @@ class Pipeline {
     ASSIGN_OR_RETURN(options.path, source_->Path());
     std::vector<std::string> warnings;
     options.warnings = &warnings;
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(options));
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MapSource(options));
     if (group.rank() == 0) WarnOfSource(warnings);
     // Headers are cheap to read, so every process checks them. Rank 0 reads all values for the group.
     RETURN_IF_ERROR(CheckSource(source, /*reads_values=*/group.rank() == 0));
     RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptName(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
-    graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
+    graph::PreprocessOptions preprocess = ToPreprocessOptions(graph_.preprocess, context_);
     if (preprocess.held_out && !options_.needs_split &&
         !HasSplit(source, *preprocess.held_out, preprocess.add_reverse_edges)) {
       preprocess.held_out.reset();
@@ -372,7 +375,7 @@ class Pipeline {
                    .source = source,
                    .labels = Labels(),
                    .preprocess = preprocess,
-                   .partition = PartitionOptionsFor(graph_.partitions, context_),
+                   .partition = ToPartitionOptions(graph_.partitions, context_),
                    .writer = {.build = MakeBuildOptions(),
                               .num_partitions = graph_.partitions.count,
                               .before_partition = nullptr,
@@ -384,13 +387,13 @@ class Pipeline {
     if (preprocess.held_out && group.rank() == 0) {
       work.preprocessed = [&](const graph::SourceGraph& changed) {
         const std::string& split = preprocess.held_out->split;
-        WarnOfLeftOut(split, CountTrainingPairs(source, split, source.schema),
-                      CountTrainingPairs(changed, split, source.schema));
+        WarnOfOmittedEdges(split, CountTrainingPairs(source, split, source.schema),
+                           CountTrainingPairs(changed, split, source.schema));
       };
     }
-    ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source));
+    ASSIGN_OR_RETURN(work.assignment, ReadAssignment(source));
     ASSIGN_OR_RETURN(std::optional<format::Manifest> made, PartitionInGroup(group, place, attempt, std::move(work)));
-    if (!made) return ManifestOfOthers(group, store, prefix);
+    if (!made) return AwaitManifest(group, store, prefix);
     if (context_.held_out.has_value()) {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &*made);
     }
@@ -404,15 +407,15 @@ class Pipeline {
     AttemptFiles files(store, prefix, attempt);
     files.Keep();
     RETURN_IF_ERROR(Commit(store, prefix, *made, files));
-    // The other processes now wait for nothing but the manifest.
+    // The other processes now wait only for the manifest.
     DeleteExchange(store, prefix, attempt);
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return *std::move(made);
   }
 
-  Result<format::Manifest> ManifestOfOthers(ProcessGroup& group, storage::ObjectStore& store,
-                                            const std::string& prefix) {
+  // Waits for the manifest, which rank 0 commits.
+  Result<format::Manifest> AwaitManifest(ProcessGroup& group, storage::ObjectStore& store, const std::string& prefix) {
     std::optional<format::Manifest> manifest;
     RETURN_IF_ERROR(group.AwaitCondition(0, "manifest", [&]() -> Result<bool> {
       ASSIGN_OR_RETURN(manifest, FindPartitioning(store, prefix));
@@ -428,14 +431,14 @@ class Pipeline {
     DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/");
   }
 
-  // Deletes leftovers if the manifest of another attempt exists: the files of this process's group, and the bundles and
-  // markers that the winning group did not delete before it ended.
-  void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& standing) const {
-    if (options_.group && AttemptName(*options_.group) != standing.attempt) {
+  // Deletes files that the attempt of `existing` has made unnecessary: those of this process's group if another attempt
+  // won, and the bundles and markers that the winning group did not delete before it ended.
+  void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& existing) const {
+    if (options_.group && AttemptName(*options_.group) != existing.attempt) {
       DeleteLeftovers(store, storage::JoinKey(prefix, AttemptName(*options_.group)) + "/");
     }
     const bool is_first = !options_.group || options_.group->rank == 0;
-    if (is_first && IsOfGroup(standing.attempt)) DeleteExchange(store, prefix, standing.attempt);
+    if (is_first && IsGroupAttempt(existing.attempt)) DeleteExchange(store, prefix, existing.attempt);
   }
 
   void RecordProvenance(const std::string& key, format::Manifest* manifest) const {
@@ -444,12 +447,11 @@ class Pipeline {
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
     manifest->warnings = warnings_;
-    RecordValues(source_names_, manifest);
+    CopyRecordsToManifest(source_names_, manifest);
   }
 
-  // Commits the manifest; OK if it is the one that exists afterwards. The manifest is read back because a store whose
-  // conditional put is not atomic may report success to two attempts, and because a response may be lost. Aborted if
-  // another attempt's manifest exists.
+  // Commits the manifest. Aborted if another attempt's manifest exists afterwards. The manifest is read back because a
+  // store whose conditional put is not atomic may report success to two attempts, and because a response may be lost.
   static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                        AttemptFiles& files) {
     const Status committed = format::CommitManifest(store, prefix, manifest);
@@ -457,9 +459,9 @@ class Pipeline {
       if (!IsAmbiguous(committed.code())) files.Discard();
       return committed;
     }
-    ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));
-    if (standing && standing->attempt == manifest.attempt) return Status();
-    if (standing) files.Discard();
+    ASSIGN_OR_RETURN(const std::optional<format::Manifest> existing, FindPartitioning(store, prefix));
+    if (existing && existing->attempt == manifest.attempt) return Status();
+    if (existing) files.Discard();
     return Aborted("the manifest of another attempt exists in " + prefix);
   }
 
@@ -473,8 +475,8 @@ class Pipeline {
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
   GraphNames source_names_;                        // set after the source has been read
-  std::optional<format::SourcePlace> source_;      // set by Key
-  std::optional<format::SourcePlace> assignment_;  // set by Key for External
+  std::optional<format::SourcePlace> source_;      // set by ComputeKey
+  std::optional<format::SourcePlace> assignment_;  // set by ComputeKey for External
 };
 
 }  // namespace

@@ -17,62 +17,67 @@
 
 namespace espalier::partitioner {
 
-// Called on the calling thread when a phase starts (`fraction` 0), progresses, and ends (1). Phases of one process:
-// "digesting", "reading", "preprocessing", "cutting", "measuring", "writing". Phases of a group: "digesting",
-// "reading", "validating", "preprocessing", "cutting", "sending", "building".
+// Called on the thread that calls PartitionGraph, when a phase starts (`fraction` 0), progresses, and ends (1). Phases
+// of one process: "digesting", "reading", "preprocessing", "cutting", "measuring", "writing". Phases of a group:
+// "digesting", "reading", "validating", "preprocessing", "cutting", "sending", "building".
 using PartitionProgress = std::function<void(std::string_view phase, double fraction)>;
 
 struct PartitionPipelineOptions {
-  int threads = 1;  // results do not depend on it
+  int threads = 1;  // number of threads; results do not depend on it
   // Limit in bytes of this process's memory for data that grows with the graph, without mapped files (memory_bound.h);
-  // 0: no limit. With a limit, the source is mapped, and edges that do not fit are in a scratch file, 8 bytes each.
-  // Results do not depend on it.
+  // 0: no limit. With a limit, the source is mapped, and if the neighbors that Streaming reads may not fit, they are in
+  // a scratch file of 8 bytes per edge of the graph. Results do not depend on the limit.
   uint64_t memory_bytes = 0;
-  std::string train_split;  // the split whose training nodes TrainNodes balances; empty: all splits
+  // The split whose training nodes are balanced if partitions.balance contains TrainNodes; empty: all splits.
+  std::string train_split;
   // Label columns by name, in addition to "node-label". They may lack values (graph/label_columns.h), and feature
   // normalization leaves them unchanged.
   std::vector<std::string> label_columns;
-  std::vector<std::string> complete_columns = {};    // must not lack values, regardless of their names
+  // Columns that must not lack values, even if they are named like labels (graph/label_columns.h).
+  std::vector<std::string> complete_columns = {};
   std::optional<graph::HeldOutEdges> held_out = {};  // edges that are excluded from message passing
-  bool needs_split = true;                           // false: if held_out's split does not exist, holds out no edges
+  // Whether held_out's split must exist. If false and the split does not exist, no edges are held out.
+  bool needs_split = true;
   format::TripleOptions triples;
-  // How stores are accessed, and the folder for local copies of objects.
+  // Opens stores, and names the folder for local copies of objects.
   format::SourceAccess access;
-  // Set if this process is one of several that make the partitioning (group_partitioning.h). All have the same graph,
-  // seed and output; each returns after the manifest is committed. Unset: this process makes it alone.
+  // Set if this process is one of several that make the partitioning (group_partitioning.h). All these processes must
+  // have the same graph, seed and output; each of them returns after the manifest is committed. Unset: there is one
+  // process.
   std::optional<GroupOptions> group = {};
-  // Checks whether the graph's headers have everything that the caller needs. Called before the graph is cut, and for a
-  // partitioning that is reused. PartitionGraph returns its error. Null: no check.
+  // Checks whether the graph has the types, columns and splits that the caller needs. Called before the graph is cut,
+  // and for a partitioning that is reused. PartitionGraph returns its error. Null: no check.
   std::function<Status(const GraphNames& names)> check_names = nullptr;
   // Checks the values that RecordValues found in the source, or those recorded in the manifest of a partitioning that
   // is reused. Called after check_names; in a group, only rank 0 checks the source. Null: no check.
   std::function<Status(const GraphNames& names)> check_values = nullptr;
-  // Returns the meter that counts the bytes of a phase: text read, neighbors visited by Streaming, or partitions
-  // written. Called when the phase begins; the meter is used until the next phase begins or PartitionGraph returns.
-  // Null, or a null result: bytes are not counted.
-  std::function<WorkMeter*(std::string_view phase)> meter_of = nullptr;
+  // Returns the meter that counts the bytes of a phase: text that is read, neighbors that Streaming reads, or
+  // partitions that are written. Called when the phase begins; the meter is used until the next phase begins or
+  // PartitionGraph returns. If this function or its result is null, bytes are not counted.
+  std::function<WorkMeter*(std::string_view phase)> get_meter = nullptr;
   // Called between phases and partitions, and every 8 MiB while a partition is written. If it returns true,
-  // PartitionGraph deletes the files of its attempt and returns Cancelled.
+  // PartitionGraph deletes the files of its attempt and returns Cancelled. May be null.
   std::function<bool()> stop_requested;
 };
 
 struct PartitionOutcome {
   std::string uri;            // <output>/<key>
-  std::string partition_key;  // = manifest.partition_key
-  bool reused = false;        // it existed before, or another process committed it first
-  format::Manifest manifest;  // quality, seconds, peak memory and warnings are those of the run that made it
+  std::string partition_key;  // equals manifest.partition_key
+  bool reused = false;        // the partitioning existed before, or another process committed it first
+  format::Manifest manifest;  // quality, seconds, peak memory and warnings are from the run that made the partitioning
 };
 
 // Partitions graph.source as graph.partitions specifies and writes the result below `<output_uri>/<key>/`, where the
 // key is a hash of everything that the result depends on (partition_key.h). An existing partitioning is returned
-// unchanged (reuse: IfPresent); a source whose digest is cached is not read then. Source, assignment and output may be
-// in different stores; a source that is not local is staged in access.cache. Each partition is written as soon as it is
-// built, the manifest last; the files of a failed attempt are deleted. Peak memory: the source, the memory of the
-// algorithm, then one partition at a time.
+// unchanged, unless graph.partitions.reuse is kNever; if the source's digest is cached, the source is then not read.
+// Source, assignment and output may be in different stores; a source that is not local is copied to access.cache. Each
+// partition is written as soon as it is built, and the manifest is written last; the files of a failed attempt are
+// deleted. Peak memory: the source, and the memory of the algorithm or one partition, whichever is larger.
 //
 // Errors: those of the source (InvalidArgument, NotFound, OutOfRange, DataLoss) and of the stores; Cancelled; Aborted
 // if the source changes during the call; with a group, those of ProcessGroup; with memory_bytes, those of
-// CheckForMemory and CheckMemory, and ResourceExhausted if the disk has no room for the scratch file.
+// CheckOptionsForMemoryLimit and CheckMemorySuffices, and ResourceExhausted if the disk has no room for the scratch
+// file.
 Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
                                         const PartitionProgress& progress, const PartitionPipelineOptions& options);
 

@@ -390,7 +390,7 @@ TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {
 TEST_F(PartitionPipelineTest, CountsTheBytesOfPhases) {
   std::map<std::string, WorkMeter> meters;
   const auto outcome = Run(GraphOf(job::PartitionAlgorithm::kStreaming, 3),
-                           {.meter_of = [&](std::string_view phase) { return &meters[std::string(phase)]; }});
+                           {.get_meter = [&](std::string_view phase) { return &meters[std::string(phase)]; }});
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   uint64_t written = 0;
   for (const format::PartitionEntry& partition : outcome->manifest.partitions) written += partition.size_bytes();

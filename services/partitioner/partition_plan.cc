@@ -1,3 +1,4 @@
+// Enumerations are converted by switches without a default, so that the compiler reports a value that is not handled.
 #include "services/partitioner/partition_plan.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::optional<DType> ToDType(job::FeatureDType dtype) {
   return std::nullopt;
 }
 
-graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context) {
+graph::PreprocessOptions ToPreprocessOptions(const job::Preprocess& preprocess, const PartitionContext& context) {
   graph::PreprocessOptions options;
   options.add_reverse_edges = preprocess.add_reverse_edges;
   options.drop_self_loops = preprocess.drop_self_loops;
@@ -60,7 +61,7 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
   return options;
 }
 
-std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
+std::optional<graph::HeldOutEdges> ToHeldOutEdges(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
     case job::TaskType::kNodeRegression:
@@ -75,7 +76,7 @@ std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
   return std::nullopt;
 }
 
-partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context) {
+partition::PartitionOptions ToPartitionOptions(const job::Partitions& partitions, const PartitionContext& context) {
   partition::PartitionOptions options;
   options.num_partitions = partitions.count;
   options.objective = ToObjective(partitions.objective);
@@ -90,8 +91,8 @@ partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partition
   return options;
 }
 
-std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
-                                                       std::vector<Tensor> assignment) {
+std::unique_ptr<partition::Partitioner> MakePartitioner(job::PartitionAlgorithm algorithm,
+                                                        std::vector<Tensor> assignment) {
   switch (algorithm) {
     case job::PartitionAlgorithm::kMetis: return partition::MakeMetisPartitioner();
     case job::PartitionAlgorithm::kMultilevel: return partition::MakeMultilevelPartitioner();

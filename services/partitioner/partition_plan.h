@@ -16,28 +16,31 @@ namespace espalier::partitioner {
 // Options of a partitioning that are not in the graph section of the document.
 struct PartitionContext {
   uint64_t seed = 0;
-  std::string train_split;                           // its training nodes are balanced by TrainNodes
-  std::vector<std::string> label_columns;            // not features, in addition to "node-label"; in any order
-  int threads = 1;                                   // results do not depend on it
+  std::string train_split;  // the split whose training nodes are balanced if partitions.balance contains TrainNodes
+  std::vector<std::string> label_columns;            // label columns in addition to "node-label", in any order
+  int threads = 1;                                   // number of threads; results do not depend on it
   std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of link prediction
 };
 
 format::SourceFormat ToSourceFormat(job::GraphFormat format);
 
-// Returns nullopt for kSource.
+// Returns the dtype, or nullopt for kSource, which keeps the dtypes of the source.
 std::optional<DType> ToDType(job::FeatureDType dtype);
 
-graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
+// Sorts the label columns and removes repetitions.
+graph::PreprocessOptions ToPreprocessOptions(const job::Preprocess& preprocess, const PartitionContext& context);
 
 // Returns the edges that message passing must not use, because link prediction is evaluated on them. Returns nullopt
 // for other tasks.
-std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task);
+std::optional<graph::HeldOutEdges> ToHeldOutEdges(const job::Task& task);
 
-// Sorts the balance constraints and removes repetitions. Sets train_split only if TrainNodes is one of them.
-partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context);
+// Sorts the balance constraints and removes repetitions. Sets train_split only if kTrainNodes is one of the
+// constraints. Does not set meter, memory_bytes and make_scratch.
+partition::PartitionOptions ToPartitionOptions(const job::Partitions& partitions, const PartitionContext& context);
 
-// `assignment` is the user's assignment by node type, which only External uses.
-std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
-                                                       std::vector<Tensor> assignment);
+// Returns the partitioner of the algorithm. `assignment` is the user's assignment by node type, which only External
+// uses.
+std::unique_ptr<partition::Partitioner> MakePartitioner(job::PartitionAlgorithm algorithm,
+                                                        std::vector<Tensor> assignment);
 
 }  // namespace espalier::partitioner

@@ -1,6 +1,6 @@
 // The layout is computed once; partitions are then built, written and freed one by one, so memory holds the source
 // graph and one partition. Columns are described after the first partition is built, because all partitions have the
-// same ones.
+// same columns.
 #include "services/partitioner/partition_writer.h"
 
 #include <algorithm>
@@ -57,8 +57,8 @@ std::vector<format::EdgeSplitEntry> MakeEdgeSplitEntries(const graph::SourceGrap
   return entries;
 }
 
-// Returns the edge type in `schema` that contains the reverses of held-out edges of `type`; nullopt if there is none.
-// `schema` is that of the preprocessed graph.
+// Returns the edge type in `schema` that contains the reverses of held-out edges of `type`, or nullopt if there is
+// none. `schema` is that of the preprocessed graph.
 std::optional<uint16_t> FindReverse(const graph::HeldOutEdges& held_out, EdgeTypeId type, bool add_reverse_edges,
                                     const graph::GraphSchema& schema) {
   if (held_out.reverse_edge_type.empty() && !add_reverse_edges) return std::nullopt;
@@ -78,10 +78,10 @@ void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges
   const std::vector<std::string> names = held_out.Names();
   for (format::EdgeSplitEntry& split : manifest->edge_splits) {
     const EdgeTypeId type(split.edge_type);
-    const bool is_meant = names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-                            return name == schema.EdgeType(type).Name() || name == schema.EdgeType(type).relation;
-                          });
-    if (split.name != held_out.split || !is_meant) continue;
+    const bool is_held_out = names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                               return name == schema.EdgeType(type).Name() || name == schema.EdgeType(type).relation;
+                             });
+    if (split.name != held_out.split || !is_held_out) continue;
     split.held_out = format::HeldOut{.reverse = FindReverse(held_out, type, add_reverse_edges, schema)};
   }
 }
@@ -123,7 +123,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
                          .While("writing partition " + std::to_string(p)));
     AddDone(options.meter, entry.size_bytes());
     if (options.meter != nullptr) {  // assumes that the remaining partitions have the same average size
-      options.meter->ExpectInAll(options.meter->done_bytes() / (p + 1) * options.num_partitions);
+      options.meter->SetExpected(options.meter->done_bytes() / (p + 1) * options.num_partitions);
     }
     manifest.partitions.push_back(std::move(entry));
   }

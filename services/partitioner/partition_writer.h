@@ -1,4 +1,5 @@
-// Builds the partitions of an assignment one by one, writes each as it is built, and describes them in a manifest.
+// Builds the partitions of an assignment one by one, writes each partition when it is built, and describes all
+// partitions in a manifest.
 #pragma once
 
 #include <functional>
@@ -18,21 +19,24 @@ struct PartitionWriterOptions {
   partition::BuildOptions build;
   uint32_t num_partitions = 1;
   // Called before each partition with the number of partitions written so far; WritePartitions returns its error.
+  // May be null.
   std::function<Status(uint32_t written)> before_partition;
-  std::function<bool()> stop_requested;  // called while a partition is written; true: Cancelled. May be null.
-  WorkMeter* meter = nullptr;            // counts the bytes of partitions as they are written, unless null
+  // Called while a partition is written. If it returns true, WritePartitions returns Cancelled. May be null.
+  std::function<bool()> stop_requested;
+  WorkMeter* meter = nullptr;  // unless null, counts the bytes of the partitions that have been written
 };
 
 // Returns a manifest with the properties of the graph: attempt, name, order of in-edges, source columns, partition book
 // and splits. Partitions and columns are not set.
 format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::PartitionBook& book,
                                const std::string& attempt, const partition::BuildOptions& build);
-// Adds the names, dtypes and row shapes of the columns to `manifest`. `partition` may be any partition of the graph:
-// all have the same columns.
+// Adds the names, dtypes, row shapes and scales of the columns to `manifest`, and sets its format version. `partition`
+// may be any partition of the graph, because all partitions have the same columns.
 void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest);
 
 // Writes the files of all partitions below `<prefix>/<attempt>/`. Returns the manifest that describes them (book,
-// columns, splits, files, order of in-edges); the caller commits it.
+// columns, splits, files, order of in-edges); the caller commits it. Errors: those of CheckTimeColumn,
+// CheckSourceColumns, MakePartitionLayout, before_partition and the store; Cancelled.
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
                                          const std::string& attempt, const graph::SourceGraph& graph,
                                          const partition::Assignment& assignment,

@@ -23,7 +23,8 @@ std::string ReportAsJson(const PartitionOutcome& outcome) {
                                  {"seconds", manifest.partition_seconds},
                                  {"peakMemoryBytes", manifest.peak_memory_bytes},
                                  {"warnings", manifest.warnings}};
-  // The name of a graph may be any bytes: invalid UTF-8 is replaced instead of throwing an exception.
+  // The name of a graph may contain any bytes. Invalid UTF-8 is replaced, because dump() would throw an exception for
+  // it.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

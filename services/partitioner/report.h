@@ -7,8 +7,8 @@
 
 namespace espalier::partitioner {
 
-// Returns the report as one line of JSON with the fields uri, partitionKey, reused, graph, algorithm, partitions,
-// nodes, edges, cutEdges, cutRatio, replication, balance, seconds, peakMemoryBytes and warnings.
+// Returns the report as one line of JSON, without a line feed, with the fields uri, partitionKey, reused, graph,
+// algorithm, partitions, nodes, edges, cutEdges, cutRatio, replication, balance, seconds, peakMemoryBytes and warnings.
 std::string ReportAsJson(const PartitionOutcome& outcome);
 
 // Returns the report as several lines of text for a terminal.

@@ -21,8 +21,8 @@ sigset_t StopSignals() {
 
 }  // namespace
 
-StopWatcher::StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_the_end)
-    : grace_(grace), before_the_end_(std::move(before_the_end)) {
+StopWatcher::StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_exit)
+    : grace_(grace), before_exit_(std::move(before_exit)) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a closed output pipe becomes an error of write()
@@ -48,11 +48,11 @@ void StopWatcher::Watch() {
   }
   MutexLock lock(&mutex_);
   requested_ = true;
-  if (before_the_end_ == nullptr) telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
+  if (before_exit_ == nullptr) telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
   const auto is_over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; };
   // Without a grace period the lock is held until _exit, so that the destructor blocks and the exit code is always 75.
   if (grace_.count() > 0 ? mutex_.AwaitBefore(Deadline::After(grace_), is_over) : is_over()) return;
-  if (before_the_end_ != nullptr) before_the_end_();
+  if (before_exit_ != nullptr) before_exit_();
   _exit(static_cast<int>(ExitCode::kAskedToStop));
 }
 

@@ -16,24 +16,25 @@ namespace espalier::partitioner {
 class StopWatcher {
  public:
   // Starts the watching thread. After a signal, the process has `grace` to exit by itself; then the watching thread
-  // calls `before_the_end`, unless it is null, and ends the process with exit code 75. The other threads keep running
+  // calls `before_exit`, unless it is null, and ends the process with exit code 75. The other threads keep running
   // during that call. This is how METIS is stopped: it cannot be interrupted, and no files are written while it runs.
-  // With a `before_the_end`, the watcher itself logs nothing.
-  explicit StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_the_end = nullptr);
+  // If `before_exit` is not null, the watcher does not log the signal.
+  explicit StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_exit = nullptr);
   // Stops watching. Does not return if a stop was requested and `grace` is 0: the process then ends with exit code 75.
   ~StopWatcher();
 
+  // Returns whether a signal has arrived.
   bool requested() const { return requested_.load(); }
 
  private:
   void Watch();
 
   const std::chrono::milliseconds grace_;
-  const std::function<void()> before_the_end_;
+  const std::function<void()> before_exit_;
   std::atomic<bool> requested_{false};
   Mutex mutex_;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last member: joined before the others are destroyed
+  std::jthread thread_;  // last member: joined before the other members are destroyed
 };
 
 }  // namespace espalier::partitioner

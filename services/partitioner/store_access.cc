@@ -21,7 +21,7 @@ void AddCacheFlags(CLI::App* app, CacheFlags* flags) {
   app->add_option("--data-dir", flags->folder, "Folder for copies of remote files; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR")
       ->transform(LocalPath());
-  app->add_option("--cache-size", flags->max_bytes, "Maximum bytes of such copies, e.g. 20GiB; 0: no limit")
+  app->add_option("--cache-size", flags->max_bytes, "Maximum bytes of copies in --data-dir, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();

@@ -17,8 +17,8 @@ struct CacheFlags {
   uint64_t max_bytes = 0;  // 0: no limit
 };
 
-// Returns a validator for flags that name a local folder or file. Converts "file:///a" to "/a" and rejects URIs of
-// other schemes, which would otherwise be taken as a local folder "s3:".
+// Returns a validator for flags that name a local folder or file. Converts "file:///a" to "/a" and rejects URIs with
+// other schemes; without it, "s3://a" would name a local folder "s3:".
 CLI::Validator LocalPath();
 
 // Adds the flags --data-dir and --cache-size (a number of bytes, or "20GiB").
@@ -29,8 +29,8 @@ void AddCacheFlags(CLI::App* app, CacheFlags* flags);
 Result<format::SourceAccess> MakeSourceAccess(const EnvironmentMap& environment, const CacheFlags& flags,
                                               std::shared_ptr<storage::RequestMetrics> metrics = nullptr);
 
-// Returns options for loading partitions with the cache and the number of parallel requests of `access`, and defaults
-// otherwise.
+// Returns options for loading partitions with the cache and the number of parallel requests of `access`; the other
+// options have their defaults.
 format::LoadOptions LoadOptionsFor(const format::SourceAccess& access);
 
 }  // namespace espalier::partitioner

@@ -12,20 +12,22 @@ namespace {
 
 constexpr size_t kMaxPemBytes = size_t{1} << 20;
 
+// Checks that an authority has signed chain[0], if necessary through the certificates after it, and that chain[0] is
+// valid now and usable for `purpose` (X509_PURPOSE_*). Unauthenticated otherwise.
 Status CheckChain(const std::vector<CertificateHandle>& chain, const std::vector<CertificateHandle>& authorities,
                   int purpose) {
   const StoreHandle store(X509_STORE_new());
   for (const CertificateHandle& authority : authorities) X509_STORE_add_cert(store.get(), authority.get());
-  STACK_OF(X509)* between = sk_X509_new_null();
-  for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(between, chain[i].get());
+  STACK_OF(X509)* intermediates = sk_X509_new_null();
+  for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(intermediates, chain[i].get());
   const StoreContextHandle context(X509_STORE_CTX_new());
-  const bool ready = X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), between) == 1 &&
-                     X509_STORE_CTX_set_purpose(context.get(), purpose) == 1;
-  const bool good = ready && X509_verify_cert(context.get()) == 1;
+  const bool is_initialized = X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), intermediates) == 1 &&
+                              X509_STORE_CTX_set_purpose(context.get(), purpose) == 1;
+  const bool is_valid = is_initialized && X509_verify_cert(context.get()) == 1;
   const std::string reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
-  sk_X509_free(between);
+  sk_X509_free(intermediates);
   ERR_clear_error();
-  return good ? Status() : Status(StatusCode::kUnauthenticated, reason);
+  return is_valid ? Status() : Status(StatusCode::kUnauthenticated, reason);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Result<CertificateHandle> ParseFirst(const std::string& pem) {
   return std::move(certificates.front());
 }
 
-Result<CertificateDetails> Details(X509* certificate) {
+Result<CertificateDetails> ReadDetails(X509* certificate) {
   CertificateDetails details;
   ASSIGN_OR_RETURN(details.expires_at, GetExpiry(certificate));
   ASSIGN_OR_RETURN(details.fingerprint, ComputeFingerprint(certificate));
@@ -26,7 +26,7 @@ Result<CertificateDetails> Details(X509* certificate) {
 
 Result<CertificateDetails> ParseDetails(const std::string& certificate_pem) {
   ASSIGN_OR_RETURN(const CertificateHandle certificate, ParseFirst(certificate_pem));
-  return Details(certificate.get());
+  return ReadDetails(certificate.get());
 }
 
 Result<CertificateDetails> ParseDetails(const KeyAndCertificate& pair) {
@@ -37,7 +37,7 @@ Result<CertificateDetails> ParseDetails(const KeyAndCertificate& pair) {
     ERR_clear_error();
     return InvalidArgument("the key is not that of the certificate");
   }
-  return Details(certificate.get());
+  return ReadDetails(certificate.get());
 }
 
 Status CheckSignedBy(const std::string& certificate_pem, const std::string& authority_pem) {

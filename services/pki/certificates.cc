@@ -1,3 +1,6 @@
+// MakeBlankCertificate sets what all certificates have: version, serial number, subject, validity and public key. The
+// authority and the leaves then add their extensions and are signed with SHA-256. Checks of certificate files are in
+// certificate_check.cc.
 #include "services/pki/certificates.h"
 
 #include <openssl/ec.h>
@@ -44,8 +47,7 @@ bool SetRandomSerial(X509* certificate) {
 }
 
 bool SetSubject(X509* certificate, const std::string& common_name) {
-  // The limit of X.520.
-  const std::string name = common_name.substr(0, 64);
+  const std::string name = common_name.substr(0, 64);  // the limit of X.520
   return X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
                                     reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()),
                                     -1, 0) == 1;
@@ -60,9 +62,9 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   return added;
 }
 
-// Returns a certificate without extensions and signature.
-CertificateHandle Blank(EVP_PKEY* key, const std::string& common_name, std::chrono::seconds valid_since,
-                        std::chrono::seconds valid_for) {
+// Returns a certificate without extensions and signature; null after an error of OpenSSL.
+CertificateHandle MakeBlankCertificate(EVP_PKEY* key, const std::string& common_name, std::chrono::seconds valid_since,
+                                       std::chrono::seconds valid_for) {
   CertificateHandle certificate(X509_new());
   const bool made = certificate != nullptr && X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
                     SetRandomSerial(certificate.get()) && SetSubject(certificate.get(), common_name) &&
@@ -72,16 +74,17 @@ CertificateHandle Blank(EVP_PKEY* key, const std::string& common_name, std::chro
   return made ? std::move(certificate) : nullptr;
 }
 
-// Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". Names must not contain a comma, which
-// separates them.
-Result<std::string> AlternativeNames(const LeafOptions& options) {
+// Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". InvalidArgument: a name contains
+// another character, such as the comma, which separates names.
+Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
   std::string list = "URI:" + ToSpiffeUri(options.identity);
   const auto add = [&](const char* kind, const std::string& name) {
-    const bool fits = !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '.' || c == '-' || c == ':' || c == '*';
-    });
+    const bool is_valid =
+        !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+          return std::isalnum(c) != 0 || c == '.' || c == '-' || c == ':' || c == '*';
+        });
     list += std::string(",") + kind + ":" + name;
-    return fits ? Status() : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a certificate's name");
+    return is_valid ? Status() : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a certificate's name");
   };
   for (const std::string& name : options.dns_names) RETURN_IF_ERROR(add("DNS", name));
   for (const std::string& address : options.ip_addresses) RETURN_IF_ERROR(add("IP", address));
@@ -90,10 +93,10 @@ Result<std::string> AlternativeNames(const LeafOptions& options) {
 
 }  // namespace
 
-Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds validity) {
+Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds valid_for) {
   const KeyHandle key(EVP_EC_gen("P-256"));
   if (key == nullptr) return SigningError("making the authority's key");
-  const CertificateHandle certificate = Blank(key.get(), common_name, std::chrono::hours(1), validity);
+  const CertificateHandle certificate = MakeBlankCertificate(key.get(), common_name, std::chrono::hours(1), valid_for);
   const bool made =
       certificate != nullptr &&
       X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate.get())) == 1 &&
@@ -118,7 +121,7 @@ LeafIssuer::~LeafIssuer() = default;
 LeafIssuer::LeafIssuer(LeafIssuer&&) noexcept = default;
 LeafIssuer& LeafIssuer::operator=(LeafIssuer&&) noexcept = default;
 
-Result<LeafIssuer> LeafIssuer::Of(const KeyAndCertificate& authority) {
+Result<LeafIssuer> LeafIssuer::Make(const KeyAndCertificate& authority) {
   std::vector<CertificateHandle> certificates = ReadCertificates(authority.certificate_pem);
   KeyHandle key = ReadKey(authority.key_pem.Reveal());
   if (certificates.empty() || key == nullptr || X509_check_private_key(certificates[0].get(), key.get()) != 1) {
@@ -140,11 +143,11 @@ std::chrono::sys_seconds LeafIssuer::expires_at() const { return state_->expires
 
 Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
   X509* issuer = state_->certificate.get();
-  ASSIGN_OR_RETURN(const std::string names, AlternativeNames(options));
+  ASSIGN_OR_RETURN(const std::string names, JoinAlternativeNames(options));
   const KeyHandle key(EVP_EC_gen("P-256"));
   if (key == nullptr) return SigningError("making a key");
   const CertificateHandle leaf =
-      Blank(key.get(), ToString(options.identity.role), options.valid_since, options.valid_for);
+      MakeBlankCertificate(key.get(), ToString(options.identity.role), options.valid_since, options.valid_for);
   const bool made = leaf != nullptr && X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer)) == 1 &&
                     AddExtension(leaf.get(), issuer, NID_basic_constraints, "critical,CA:FALSE") &&
                     AddExtension(leaf.get(), issuer, NID_key_usage, "critical,digitalSignature") &&
@@ -161,7 +164,7 @@ Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
 }
 
 Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options) {
-  ASSIGN_OR_RETURN(const LeafIssuer issuer, LeafIssuer::Of(authority));
+  ASSIGN_OR_RETURN(const LeafIssuer issuer, LeafIssuer::Make(authority));
   ASSIGN_OR_RETURN(IssuedLeaf leaf, issuer.Issue(options));
   return std::move(leaf.pair);
 }

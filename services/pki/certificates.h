@@ -18,14 +18,15 @@ struct KeyAndCertificate {
   std::string certificate_pem;
 };
 
-// Returns a self-signed authority that may sign leaf certificates only. It is valid for `validity` from an hour ago.
-Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds validity);
+// Returns a self-signed authority that may sign leaf certificates only. It is valid from an hour ago until `valid_for`
+// from now.
+Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds valid_for);
 
 struct LeafOptions {
   PeerIdentity identity;  // becomes the SPIFFE URI
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;
-  // The validity, relative to now. It starts in the past, because clocks differ.
+  // Valid from `valid_since` before now, because clocks differ, until `valid_for` from now.
   std::chrono::seconds valid_since = std::chrono::hours(1);
   std::chrono::seconds valid_for = std::chrono::hours(24);
 };
@@ -35,17 +36,18 @@ struct IssuedLeaf {
   std::chrono::sys_seconds expires_at{};
 };
 
-// An authority that is parsed once for all leaf certificates that it signs, because OpenSSL needs more time to parse a
-// key and its certificate than to sign. Movable; not thread-safe.
+// Issues leaf certificates of one authority, which is parsed only once: parsing a key and its certificate takes OpenSSL
+// more time than signing. Movable; not thread-safe.
 class LeafIssuer {
  public:
-  // Parses an authority. InvalidArgument for text that is not PEM and for a key of another certificate.
-  static Result<LeafIssuer> Of(const KeyAndCertificate& authority);
+  // Parses an authority. InvalidArgument: the text is not PEM, or the key belongs to another certificate.
+  static Result<LeafIssuer> Make(const KeyAndCertificate& authority);
   ~LeafIssuer();
   LeafIssuer(LeafIssuer&&) noexcept;
   LeafIssuer& operator=(LeafIssuer&&) noexcept;
 
-  // Returns a leaf certificate for clients and servers. InvalidArgument for a name that is not valid in a certificate.
+  // Returns a new leaf certificate for use as client and as server, with a new key. InvalidArgument: a name in
+  // `options` is not valid in a certificate.
   Result<IssuedLeaf> Issue(const LeafOptions& options) const;
   const std::string& certificate_pem() const;  // the authority's
   const std::string& fingerprint() const;      // of the authority's certificate, see CertificateDetails::fingerprint
@@ -62,7 +64,9 @@ Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const Le
 
 // Checks whether a process with `identity` can use these files: all are readable, the key matches the certificate, and
 // the certificate is valid now, signed by the authority, usable by clients and servers, and of this identity. Errors
-// name the file and the problem, which a peer's handshake error would not.
+// name the file and the problem, which a peer's handshake error would not. NotFound: a file is missing;
+// InvalidArgument: a file is not PEM, or the key is of another certificate; Unauthenticated: the certificate is not
+// valid now or not signed by the authority; PermissionDenied: another job or role.
 Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
                              const std::string& key_file, const PeerIdentity& identity);
 

@@ -24,9 +24,9 @@ std::vector<CertificateHandle> ReadCertificates(const std::string& pem) {
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)) {
     certificates.emplace_back(certificate);
   }
-  const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const bool has_reached_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
-  if (!is_end) certificates.clear();
+  if (!has_reached_end) certificates.clear();
   return certificates;
 }
 
@@ -56,10 +56,11 @@ Result<std::chrono::sys_seconds> GetExpiry(X509* certificate) {
 
 std::vector<std::string> ListUriNames(X509* certificate) {
   std::vector<std::string> names;
-  auto* all = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  const std::unique_ptr<GENERAL_NAMES, OpenSslFree<&GENERAL_NAMES_free>> owner(all);
-  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+  auto* alternatives =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  const std::unique_ptr<GENERAL_NAMES, OpenSslFree<&GENERAL_NAMES_free>> owner(alternatives);
+  for (int i = 0; alternatives != nullptr && i < sk_GENERAL_NAME_num(alternatives); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
     if (name->type != GEN_URI) continue;
     const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
     names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),

@@ -29,7 +29,8 @@ using CertificateHandle = std::unique_ptr<X509, OpenSslFree<&X509_free>>;
 using StoreHandle = std::unique_ptr<X509_STORE, OpenSslFree<&X509_STORE_free>>;
 using StoreContextHandle = std::unique_ptr<X509_STORE_CTX, OpenSslFree<&X509_STORE_CTX_free>>;
 
-// Returns a status for OpenSSL's last error, with `doing` as its context. Clears the error queue of this thread.
+// Returns a status for OpenSSL's oldest queued error; `doing` is the start of its message ("writing PEM"). Clears the
+// error queue of this thread.
 inline Status OpenSslError(StatusCode code, const std::string& doing) {
   char text[256] = "unknown error";
   if (const unsigned long error = ERR_get_error(); error != 0) ERR_error_string_n(error, text, sizeof(text));
@@ -37,11 +38,11 @@ inline Status OpenSslError(StatusCode code, const std::string& doing) {
   return Status(code, doing + ": " + text);
 }
 
-// Returns all certificates in a PEM text in order; empty if there is none or one is malformed.
+// Returns all certificates in a PEM text, in order. Empty: there is no certificate, or one is malformed.
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
-// Returns the private key in a PEM text; null if there is none.
+// Returns the private key in a PEM text; null if there is none or it needs a passphrase.
 KeyHandle ReadKey(const std::string& pem);
-// Returns the SHA-256 of the certificate in DER as 64 hexadecimal digits.
+// Returns the SHA-256 of the certificate's DER encoding as 64 hexadecimal digits.
 Result<std::string> ComputeFingerprint(X509* certificate);
 // Returns the last second in which the certificate is valid.
 Result<std::chrono::sys_seconds> GetExpiry(X509* certificate);

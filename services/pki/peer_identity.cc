@@ -8,19 +8,19 @@ namespace {
 
 constexpr std::string_view kPrefix = "spiffe://espalier/";
 constexpr size_t kMaxPartBytes = 253;  // a DNS name's length
-constexpr size_t kMaxShownBytes = 300;
+constexpr size_t kMaxQuotedBytes = 300;
 
-bool IsPart(const std::string& text) {
+bool IsValidPart(const std::string& text) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
   return !text.empty() && text.size() <= kMaxPartBytes && std::all_of(text.begin(), text.end(), allowed);
 }
 
-// Returns text from a peer for logs: truncated, in quotes, and with '?' for bytes that are not printable ASCII.
-std::string Shown(const std::string& text) {
-  std::string shown = text.substr(0, kMaxShownBytes);
+// Returns text from a peer for messages: truncated, in quotes, and with '?' for bytes that are not printable ASCII.
+std::string Quote(const std::string& text) {
+  std::string quoted = text.substr(0, kMaxQuotedBytes);
   std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
-  return "'" + shown + "'";
+      quoted.begin(), quoted.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  return "'" + quoted + "'";
 }
 
 std::string WithArticle(PeerRole role) {
@@ -50,9 +50,9 @@ Result<JobIdentity> ParseJobIdentity(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash != std::string::npos) {
     JobIdentity job{text.substr(0, slash), text.substr(slash + 1)};
-    if (IsPart(job.name_space) && IsPart(job.job_uid)) return job;
+    if (IsValidPart(job.name_space) && IsValidPart(job.job_uid)) return job;
   }
-  return InvalidArgument("job " + Shown(text) + ": expected namespace/uid, both of letters, digits, '-', '_' and '.'");
+  return InvalidArgument("job " + Quote(text) + ": expected namespace/uid, both of letters, digits, '-', '_' and '.'");
 }
 
 std::string ToString(const JobIdentity& job) { return job.name_space + "/" + job.job_uid; }
@@ -69,7 +69,7 @@ Result<PeerIdentity> ParseSpiffeUri(const std::string& uri) {
       if (job.ok() && uri.substr(last + 1) == ToString(role)) return PeerIdentity{*std::move(job), role};
     }
   }
-  return InvalidArgument(Shown(uri) + " is not an identity of a job's process: expected " + std::string(kPrefix) +
+  return InvalidArgument(Quote(uri) + " is not an identity of a job's process: expected " + std::string(kPrefix) +
                          "<namespace>/<job uid>/<role>");
 }
 

@@ -2,7 +2,7 @@
 //
 //   spiffe://espalier/<namespace>/<job uid>/<role>
 //
-// Every process of a job has a certificate for its role. The processes of a job only connect to processes of this job.
+// Every process of a job has a certificate for its role, and connects only to processes of the same job.
 #pragma once
 
 #include <span>
@@ -31,17 +31,18 @@ struct PeerIdentity {
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
 
-// Parses "default/0a1b2c". Both parts consist of at most 253 letters, digits, '-', '_' and '.'. InvalidArgument for
-// other text.
+// Parses "<namespace>/<job uid>". Both parts consist of at most 253 letters, digits, '-', '_' and '.'. InvalidArgument
+// for other text.
 Result<JobIdentity> ParseJobIdentity(const std::string& text);
 std::string ToString(const JobIdentity& job);
 
 std::string ToSpiffeUri(const PeerIdentity& identity);
+// InvalidArgument: `uri` does not have the form above.
 Result<PeerIdentity> ParseSpiffeUri(const std::string& uri);
 
-// Returns the only identity among a certificate's URI names, which must belong to `job` and have one of `roles`.
-// Unauthenticated: there is no identity or more than one; PermissionDenied: another job or role, which the message
-// names.
+// Returns the identity in a certificate's URI names, which must be of `job` and of one of `roles`. Unauthenticated:
+// there is not exactly one URI name, or it is not an identity; PermissionDenied: the identity is of another job or
+// role, which the message names.
 Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const JobIdentity& job,
                                std::span<const PeerRole> roles);
 

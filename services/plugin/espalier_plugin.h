@@ -6,10 +6,10 @@
  *
  * Only the types of this header cross the interface, so that a plugin may be built with another compiler and standard
  * library than the server. C++ authors include plugin.h, which wraps it. An incompatible change increments the version,
- * here and in the name of the exported function; a server refuses versions that it does not support. It also supports
- * espalier_plugin_v2, whose functions are called once or idempotent and have no access to tensors, and
- * espalier_plugin_v1, whose EspalierPlugin has no initializers and ends after `version`. Both get the EspalierHost of
- * this version, which begins with the same fields.
+ * here and in the name of the exported function; a server refuses versions that it does not support. This server also
+ * supports espalier_plugin_v2, whose functions are ESPALIER_CALLED_ONCE or ESPALIER_IDEMPOTENT and have no access to
+ * tensors, and espalier_plugin_v1, which in addition has no initializers: its EspalierPlugin ends after `version`. Both
+ * get the EspalierHost of version 3, which begins with the fields of their own.
  *
  * Functions and initializers run in the server process, on its threads, concurrently (except functions that change
  * tensors, which run one at a time). They must be thread-safe, must not write memory of the host except the rows to be
@@ -78,7 +78,7 @@ typedef struct EspalierEdgeType {
   const char* source; /* names: "author", "writes", "paper" */
   const char* relation;
   const char* destination;
-  uint32_t source_type; /* node types */
+  uint32_t source_type; /* numbers of the node types */
   uint32_t destination_type;
 } EspalierEdgeType;
 
@@ -95,13 +95,13 @@ typedef struct EspalierInEdges {
 
 /* Row spaces of mutable tensors. */
 enum {
-  ESPALIER_ROWS_OF_NODES = 0, /* one row per node of a type: local row v is of local node v */
+  ESPALIER_ROWS_OF_NODES = 0, /* one row per node of a type: local row v belongs to local node v */
   ESPALIER_ROWS_OF_EDGES = 1, /* one row per edge of a type, in the order of EspalierInEdges */
-  ESPALIER_ROWS_OF_OWN = 2    /* any number of rows */
+  ESPALIER_ROWS_OF_OWN = 2    /* any number of rows, which belong to no node or edge */
 };
 
 /* The owned rows of a mutable tensor of the calling job: local rows 0 to count - 1, global rows first to
- * first + count - 1. Valid for one call. It keeps referring to this tensor even if another one gets the same name. */
+ * first + count - 1. Valid for one call, in which it refers to the same tensor even if another tensor gets its name. */
 typedef struct EspalierTensor {
   uint32_t number; /* handle for read_rows and change_rows */
   uint32_t dtype;
@@ -113,7 +113,7 @@ typedef struct EspalierTensor {
   uint64_t total; /* in all partitions */
 } EspalierTensor;
 
-/* Operations that combine given rows with those of a tensor, as in DistTensor. A floating-point minimum or maximum is
+/* Operations of change_rows that combine given rows with those of a tensor. A floating-point minimum or maximum is
  * NaN if either value is NaN; integers wrap around; for Bool, sum and maximum are "or" and minimum is "and"; OR is for
  * Bool and integers.
  */
@@ -124,8 +124,8 @@ typedef struct EspalierTensorRows {
   const uint64_t* rows; /* [count]: local rows, in any order; repeated rows are applied in this order */
   uint64_t count;       /* at most the server's --max-rows, by default 2^24 */
   void* values;         /* [count, row_shape...] row-major, little-endian, aligned */
-  size_t value_bytes;   /* count times the tensor's row_bytes */
-  uint32_t dtype;       /* the tensor's */
+  size_t value_bytes;   /* count times row_bytes of the tensor */
+  uint32_t dtype;       /* of the tensor */
 } EspalierTensorRows;
 
 /* One call in progress. */
@@ -171,13 +171,14 @@ typedef struct EspalierHost {
    * not own, another dtype, or a wrong value_bytes; ESPALIER_RESOURCE_EXHAUSTED: too many rows; ESPALIER_NOT_FOUND: the
    * tensor has been dropped; ESPALIER_FAILED_PRECONDITION: this call has a pending change of one of the rows. */
   int32_t (*read_rows)(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows);
-  /* Requests a change of rows by ESPALIER_ASSIGN, ESPALIER_ADD, ...; copies the values. The changes of a call are
+  /* Requests a change of rows; `how` is ESPALIER_ASSIGN, ESPALIER_ADD, ... Copies the values. The changes of a call are
    * applied after the function has returned ESPALIER_OK, in the order of the requests, each atomically; none is applied
-   * if it returns an error or the deadline has passed. Errors as in read_rows; ESPALIER_FAILED_PRECONDITION: the
-   * function is not ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the changes of the call exceed 64 MiB, counted as
-   * 256 bytes per change, 4 per row, and the values. After an error of one request, the others are still applied. */
+   * if the function returns an error or the deadline has passed. Errors as in read_rows; ESPALIER_FAILED_PRECONDITION:
+   * the function is not ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the changes of the call exceed 64 MiB, counted
+   * as 256 bytes per change, 4 per row, and the values. If one request fails, the other requests are still applied. */
   int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
-  /* Returns the message of the last call of these three, "" if it succeeded. Valid until the next call. */
+  /* Returns the error message of the last call of find_tensor, read_rows or change_rows; "" if it succeeded. Valid
+   * until the next call of one of them. */
   const char* (*error)(const EspalierCall* call);
 } EspalierHost;
 
@@ -205,7 +206,7 @@ typedef struct EspalierFunctionEntry {
 typedef struct EspalierRows {
   const char* space;     /* row space: "nodes/paper", "edges/author:writes:paper" or "own" */
   const char* stream;    /* key of random values in addition to the seed; usually the name of the tensor */
-  uint64_t seed;         /* of the call that creates the tensor, like the arguments */
+  uint64_t seed;         /* `seed` and `arguments` are those of the call that creates the tensor */
   const void* arguments; /* argument_bytes untrusted bytes */
   size_t argument_bytes;
   uint64_t total;       /* rows of the tensor in all partitions */
@@ -219,8 +220,8 @@ typedef struct EspalierRows {
   size_t value_bytes; /* of all rows, at least 1 */
 } EspalierRows;
 
-/* Fills rows; returns ESPALIER_OK and sets *filled_bytes = rows->value_bytes, or returns an error, after which the
- * tensor is not created.
+/* Fills rows. Returns ESPALIER_OK and sets *filled_bytes = rows->value_bytes, or returns an error; then the tensor is
+ * not created.
  *
  * The values of a row may depend on its original id, on the fields other than count and first_local, and on the data of
  * its node or edge in the whole graph. They must not depend on partitions, local or global ids, time, or the order of
@@ -233,11 +234,11 @@ typedef struct EspalierInitializerEntry {
   EspalierInitializer initializer;
 } EspalierInitializerEntry;
 
-/* At least one function or initializer. */
+/* A plugin, which has at least one function or initializer. */
 typedef struct EspalierPlugin {
   uint32_t interface_version;             /* ESPALIER_PLUGIN_VERSION */
   uint32_t num_functions;                 /* 0 to 256 */
-  const EspalierFunctionEntry* functions; /* undefined if there are none */
+  const EspalierFunctionEntry* functions; /* ignored if num_functions is 0 */
   const char* version;                    /* of the plugin, for logs; may be null */
   uint32_t num_initializers;              /* 0 to 256 */
   const EspalierInitializerEntry* initializers;

@@ -1,5 +1,5 @@
-// C++ interface for plugins: functions over one partition and initializers of tensors, with spans, strings and
-// exceptions over espalier_plugin.h.
+// C++ interface for plugins: functions over one partition and initializers of tensors. Wraps espalier_plugin.h with
+// spans, strings and exceptions.
 //
 //   std::string Count(const espalier::plugin::Context& context, std::string_view request) {
 //     const espalier::plugin::Nodes nodes = context.nodes(context.FindNodeType(request));
@@ -20,8 +20,8 @@
 //   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"), espalier::plugin::Initializer<Ids>("ids"),
 //                   espalier::plugin::Changing<Double>("double"));
 //
-// Header-only; depends on the standard library alone and links nothing of Espalier. An exception of a function or
-// initializer becomes the error of the call: an Error with its code, any other exception INTERNAL.
+// Header-only; depends on the standard library alone and links nothing of Espalier. If a function or initializer throws
+// an exception, the call fails: with the code of an Error, or with ESPALIER_INTERNAL for any other exception.
 #pragma once
 
 #include <array>
@@ -54,10 +54,11 @@ class Error : public std::exception {
   std::string message_;
 };
 
+// Returns the Error for an invalid request.
 inline Error BadRequest(std::string message) { return {ESPALIER_INVALID_ARGUMENT, std::move(message)}; }
 
-// Returns the dtype of T, or ESPALIER_NO_DTYPE if there is none. No T corresponds to Bool, F16 or BF16: functions
-// access such arrays and tensors through espalier_plugin.h, initializers through Rows::bytes.
+// Returns the dtype of T, or ESPALIER_NO_DTYPE if no dtype corresponds to T. No T corresponds to Bool, F16 or BF16:
+// functions access arrays and tensors of these dtypes through espalier_plugin.h, initializers through Rows::bytes.
 template <class T>
 constexpr uint32_t DTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>) return ESPALIER_U8;
@@ -130,8 +131,8 @@ struct Place {
 
 // The owned rows of a mutable tensor of the calling job, by local row numbers 0 to count() - 1. Valid until the
 // function returns; not thread-safe. Errors are thrown as Error with the status and message of the host
-// (espalier_plugin.h); a T that is not the dtype of the tensor is ESPALIER_INVALID_ARGUMENT. Not for tensors of Bool,
-// F16 and BF16 (DTypeOf).
+// (espalier_plugin.h); ESPALIER_INVALID_ARGUMENT if T is not the dtype of the tensor. Not for tensors of Bool, F16 and
+// BF16 (DTypeOf).
 class Tensor {
  public:
   Tensor(const EspalierHost* host, EspalierCall* call, const EspalierTensor& tensor)
@@ -155,17 +156,17 @@ class Tensor {
     return rows;
   }
 
-  // Returns a consistent snapshot of the rows: [rows, row_size()].
+  // Returns a consistent snapshot of the rows: [rows.size(), row_size()].
   template <class T>
   std::vector<T> Read(std::span<const uint64_t> rows) const {
     std::vector<T> values(rows.size() * row_size());
-    const EspalierTensorRows asked = RowsWith(rows, values.data(), values.size());
-    Check(host_->read_rows(call_, tensor_.number, &asked));
+    const EspalierTensorRows request = ToTensorRows(rows, values.data(), values.size());
+    Check(host_->read_rows(call_, tensor_.number, &request));
     return values;
   }
   // Assign, Add, Min, Max and Or request a change of rows. Only for functions registered with Changing. `values` are
-  // [rows, row_size()]. Changes are applied after the function has returned, all or none; repeated rows are applied in
-  // their order.
+  // [rows.size(), row_size()]. The changes are applied after the function has returned, and only if it has not thrown;
+  // a row that occurs several times is changed in the order of `rows`.
   template <class T>
   void Assign(std::span<const uint64_t> rows, std::span<const T> values) const {
     Change(ESPALIER_ASSIGN, rows, values);
@@ -189,14 +190,15 @@ class Tensor {
 
  private:
   template <class T>
-  static EspalierTensorRows RowsWith(std::span<const uint64_t> rows, T* values, size_t num_values) {
+  static EspalierTensorRows ToTensorRows(std::span<const uint64_t> rows, T* values, size_t num_values) {
     static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "tensors have no elements of this type");
     return {rows.data(), rows.size(), values, num_values * sizeof(T), DTypeOf<T>()};
   }
   template <class T>
   void Change(uint32_t how, std::span<const uint64_t> rows, std::span<const T> values) const {
-    const EspalierTensorRows asked = RowsWith(rows, const_cast<T*>(values.data()), values.size());  // only read
-    Check(host_->change_rows(call_, tensor_.number, how, &asked));
+    // change_rows only reads the values.
+    const EspalierTensorRows request = ToTensorRows(rows, const_cast<T*>(values.data()), values.size());
+    Check(host_->change_rows(call_, tensor_.number, how, &request));
   }
   void Check(int32_t status) const {
     if (status != ESPALIER_OK) throw Error(status, host_->error(call_));
@@ -269,11 +271,12 @@ class Context {
     return place;
   }
 
-  // Return a tensor of the calling job. The message of ESPALIER_NOT_FOUND lists the tensors that exist.
+  // Return a tensor of the calling job, or throw ESPALIER_NOT_FOUND with a list of the job's tensors.
   Tensor node_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_NODES, type, name); }
   Tensor edge_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_EDGES, type, name); }
   Tensor own_tensor(const std::string& name) const { return Find(ESPALIER_ROWS_OF_OWN, 0, name); }
 
+  // Returns the time until the deadline of the call; 0 after it.
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
   bool should_stop() const { return host_->should_stop(call_) != 0; }
   // Throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away. Long-running functions call it in their loops.
@@ -334,9 +337,9 @@ class Rows {
   const EspalierRows& rows_;
 };
 
-// Returns the status of `body`; converts exceptions to errors.
+// Calls `body` and returns its status. Converts an exception to an error of the call.
 template <class Body>
-int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexcept {
+int32_t CallAndCatch(const EspalierHost* host, EspalierCall* call, Body body) noexcept {
   try {
     return body();
   } catch (const Error& error) {
@@ -353,7 +356,7 @@ int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexce
 // Wraps a C++ function as an EspalierFunction.
 template <std::string (*function)(const Context&, std::string_view)>
 int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) noexcept {
-  return StatusOf(host, call, [&] {
+  return CallAndCatch(host, call, [&] {
     const std::string response =
         function(Context(host, call), std::string_view(static_cast<const char*>(request), request_bytes));
     return host->append_response(call, response.data(), response.size());
@@ -364,14 +367,14 @@ int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request,
 template <void (*initializer)(const Context&, const Rows&)>
 int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
                          size_t* filled_bytes) noexcept {
-  return StatusOf(host, call, [&]() -> int32_t {
+  return CallAndCatch(host, call, [&]() -> int32_t {
     initializer(Context(host, call), Rows(*rows));
     *filled_bytes = rows->value_bytes;
     return ESPALIER_OK;
   });
 }
 
-// Entries for ESPALIER_PLUGIN.
+// Entries of functions that read tensors but do not change them. Clients retry calls of an Idempotent function only.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Idempotent(const char* name) {
   return {name, &Entry<function>, ESPALIER_IDEMPOTENT};
@@ -391,7 +394,7 @@ constexpr EspalierInitializerEntry Initializer(const char* name) {
   return {name, &InitializerEntry<initializer>};
 }
 
-// Functions and initializers, each in the given order.
+// The arguments of ESPALIER_PLUGIN, divided into functions and initializers, each in the order of the arguments.
 template <size_t num_functions, size_t num_initializers>
 struct Entries {
   std::array<EspalierFunctionEntry, num_functions> functions = {};
@@ -416,8 +419,8 @@ constexpr auto Sorted(Each... entries) {
 
 }  // namespace espalier::plugin
 
-// Defines the plugin; once per library, outside of any namespace. Arguments: its version, then one entry per function
-// and initializer.
+// Defines the plugin; used once per library, outside of any namespace. Arguments: the version of the plugin, then one
+// entry per function and initializer.
 #define ESPALIER_PLUGIN(plugin_version, ...)                                                            \
   extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v3() {        \
     static constexpr auto kEntries = espalier::plugin::Sorted(__VA_ARGS__);                             \

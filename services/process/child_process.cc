@@ -25,7 +25,7 @@ std::string ExitState::Describe() const {
   return "exit code " + std::to_string(code) + (meaning == nullptr ? "" : std::string(" (") + meaning + ")");
 }
 
-ExitCode ExitState::Class() const {
+ExitCode ExitState::ToExitCode() const {
   switch (signal) {
     case 0: break;
     case SIGKILL:

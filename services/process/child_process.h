@@ -1,6 +1,6 @@
 // A child process in a process group of its own, so that Ctrl-C at the terminal only reaches this process, which then
-// stops its children in order. Its output goes to a log file. The kernel kills it when this process ends, even if this
-// process gets SIGKILL.
+// stops its children in order. The child's output goes to a log file. The kernel kills the child when this process
+// ends, even if this process gets SIGKILL.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ struct ChildSpec {
   std::map<std::string, std::string> environment;  // the whole environment, or overrides of an inherited one
   bool inherits_environment = true;
   std::string folder = {};  // working directory; empty: that of this process
-  std::string log_path;     // standard error, and standard output without output_path, are appended to this file
+  std::string log_path;     // standard error, and standard output if output_path is empty, are appended to this file
   std::string output_path;  // standard output replaces this file; empty: the log
   // The caller's descriptors to use instead of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
@@ -38,8 +38,8 @@ struct ExitState {
   // Returns "exit code 65 (bad input)" or "signal 9 (Killed)".
   std::string Describe() const;
   // Returns the code that this process should exit with because of the child: the child's code if it is an ExitCode,
-  // kBug for crashes and other codes, kUnavailable for a child that was killed.
-  ExitCode Class() const;
+  // kUnavailable if the child was killed by SIGKILL, SIGTERM, SIGINT or SIGHUP, and kBug for other signals and codes.
+  ExitCode ToExitCode() const;
 };
 
 // Movable. Not thread-safe: used by one thread, which must outlive the child, because the kernel kills the child when
@@ -69,6 +69,7 @@ class ChildProcess {
   ChildProcess(std::string name, std::string log_path, pid_t pid, Descriptor ended)
       : name_(std::move(name)), log_path_(std::move(log_path)), pid_(pid), ended_(std::move(ended)) {}
 
+  // Sets exit_ if the child has ended.
   void Reap();
 
   std::string name_;

@@ -1,3 +1,5 @@
+// AwaitEnd polls the program's pidfd, its output and the pipe on which it reports that exec failed. On an error, the
+// destructor of Child kills the program's process group.
 #include "services/process/program_output.h"
 
 #include <fcntl.h>
@@ -43,7 +45,7 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child() { End(); }
 
-  // Returns waitpid's state.
+  // Kills and reaps the processes, and returns the wait status of waitpid. Idempotent.
   int End() {
     if (pid_ >= 0) state_ = KillAndWait(std::exchange(pid_, -1));
     return state_;
@@ -95,8 +97,8 @@ struct PipeReader {
   bool is_open = true;
 };
 
-// Returns the error that the child wrote to StartedProgram::failure; OK if it wrote nothing.
-Status ExecFailure(const std::string& written, const std::string& path) {
+// Returns the error that the child has written to StartedProgram::failure; OK if it has written none.
+Status ParseExecFailure(const std::string& written, const std::string& path) {
   int error_number = 0;
   if (written.size() < sizeof(error_number)) return {};
   std::memcpy(&error_number, written.data(), sizeof(error_number));
@@ -116,7 +118,7 @@ Status AwaitEnd(const Descriptor& ended, PipeReader& output, PipeReader& error, 
     if (count <= 0) continue;
     RETURN_IF_ERROR(output.Read());
     RETURN_IF_ERROR(error.Read());
-    // Waits for the child, not for the end of its output, which a process that it has started may keep open.
+    // Does not wait for the end of the output, which processes that the child has started may keep open.
     if (waiting[0].revents != 0) return {};
   }
 }
@@ -142,7 +144,7 @@ Result<std::string> Run(const ProgramCall& call, Deadline deadline, const std::s
   PipeReader failure(std::move(started.failure), sizeof(int));
   RETURN_IF_ERROR(AwaitEnd(started.ended, printed, failure, deadline, stop));
   const int state = child.End();
-  RETURN_IF_ERROR(ExecFailure(failure.text, path));
+  RETURN_IF_ERROR(ParseExecFailure(failure.text, path));
   if (WIFSIGNALED(state)) return Unavailable("signal " + std::to_string(WTERMSIG(state)));
   if (WEXITSTATUS(state) != 0) return Unavailable("exit code " + std::to_string(WEXITSTATUS(state)));
   return std::move(printed.text);
@@ -150,7 +152,7 @@ Result<std::string> Run(const ProgramCall& call, Deadline deadline, const std::s
 
 }  // namespace
 
-Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop) {
+Result<std::string> RunProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop) {
   return Run(call, deadline, stop).While("running " + call.command);
 }
 

@@ -19,12 +19,12 @@ struct ProgramCall {
 };
 
 // Returns the standard output of a program that exits with 0. The program writes standard error to that of this
-// process, gets an empty input and inherits no other descriptor. It runs in a process group of its own; all processes
-// of the group have ended when this returns.
+// process, gets an empty input and inherits no other descriptor. It runs in a process group of its own, whose processes
+// are killed before this function returns.
 //
 // NotFound: the program does not exist; Unavailable: it did not exit with 0 ("exit code 1", "signal 9");
-// DeadlineExceeded; Cancelled: `stop` was requested; ResourceExhausted: the output exceeds max_output_bytes. Errors
-// name the command and never contain its output.
-Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop = {});
+// DeadlineExceeded: the program did not end in time; Cancelled: `stop` was requested; ResourceExhausted: the output
+// exceeds max_output_bytes. Errors name the command and never contain its output.
+Result<std::string> RunProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop = {});
 
 }  // namespace espalier::process

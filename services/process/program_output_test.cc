@@ -27,7 +27,7 @@ ProgramCall Shell(const std::string& script) {
 }
 
 std::string Output(const ProgramCall& call, Deadline deadline = kSoon) {
-  const Result<std::string> output = OutputOfProgram(call, deadline);
+  const Result<std::string> output = RunProgram(call, deadline);
   return output.ok() ? *output : output.status().ToString();
 }
 
@@ -74,8 +74,7 @@ TEST(ProgramOutputTest, LimitsStartTime) {
 TEST(ProgramOutputTest, EndsOnStop) {
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
-  EXPECT_EQ(OutputOfProgram(Shell("sleep 1000"), kSoon, stop.get_token()).status(),
-            Cancelled("running sh: asked to stop"));
+  EXPECT_EQ(RunProgram(Shell("sleep 1000"), kSoon, stop.get_token()).status(), Cancelled("running sh: asked to stop"));
 }
 
 TEST(ProgramOutputTest, BoundsOutput) {

@@ -34,7 +34,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 [[noreturn]] void Exec(const Preparation& prepared) {
   const ProgramStart& start = prepared.start;
   setpgid(0, 0);
-  // Uses fork, because posix_spawn does not support this.
+  // StartProgram uses fork, because posix_spawn cannot set this signal.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != prepared.parent) _exit(127);  // the parent died before the line above
   sigset_t none;
@@ -67,7 +67,7 @@ Result<StartedProgram> StartProgram(const ProgramStart& start) {
                              .parent = getpid(),
                              .arguments = argument_pointers.data(),
                              .environment = environment_pointers.data()};
-  signal(SIGCHLD, SIG_DFL);  // if it is inherited as ignored, children leave no exit status
+  signal(SIGCHLD, SIG_DFL);  // if SIGCHLD was inherited as ignored, children would leave no exit status
   const pid_t pid = fork();
   if (pid < 0) return FromErrno(errno, "fork");
   if (pid == 0) Exec(prepared);
@@ -82,7 +82,7 @@ Result<StartedProgram> StartProgram(const ProgramStart& start) {
 }
 
 int KillAndWait(pid_t pid) {
-  // Before waiting, because the process ID is only valid until then.
+  // Kills before waiting, because afterwards the process ID may belong to another process.
   kill(-pid, SIGKILL);
   kill(pid, SIGKILL);
   int state = 0;

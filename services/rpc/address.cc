@@ -49,7 +49,7 @@ bool IsLoopback(const std::string& host) {
 }
 
 // Connecting a datagram socket selects the local address without sending a packet.
-Result<std::string> LocalAddressFacing(const std::string& host) {
+Result<std::string> FindLocalAddress(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;

@@ -14,7 +14,7 @@ struct Range {
   uint32_t first = 0, last = 0;
 };
 
-// Returns the number if the whole text is one, without leading zeros.
+// Returns the number if the entire text is a decimal number without leading zeros.
 std::optional<uint32_t> ParseNumber(std::string_view text) {
   uint32_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -37,18 +37,19 @@ std::optional<Range> FindRange(std::string_view address) {
   return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
 }
 
-// Expands an address without separators. Reduces `room`, the number of addresses that are still allowed.
-Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* room) {
+// Expands an address without separators. `num_left` is the number of addresses that are still allowed; subtracts those
+// of the result from it.
+Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* num_left) {
   const std::optional<Range> range = FindRange(address);
   if (range && range->last < range->first) {
     return InvalidArgument("address '" + address + "': the end of the range is below its begin");
   }
   const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
-  if (count > *room) {
+  if (count > *num_left) {
     return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) +
                            " addresses in total");
   }
-  *room -= count;
+  *num_left -= count;
   if (!range) return std::vector<std::string>{address};
   std::vector<std::string> expanded;
   for (size_t i = 0; i < count; ++i) {
@@ -61,11 +62,11 @@ Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* r
 
 Result<std::vector<std::string>> ExpandAddresses(const std::vector<std::string>& addresses) {
   std::vector<std::string> expanded;
-  size_t room = kMaxAddresses;
+  size_t num_left = kMaxAddresses;
   for (const std::string& joined : addresses) {
     std::vector<std::string> joined_so_far;
     for (const std::string& address : SplitAddresses(joined)) {
-      ASSIGN_OR_RETURN(std::vector<std::string> next, ExpandOne(address, &room));
+      ASSIGN_OR_RETURN(std::vector<std::string> next, ExpandOne(address, &num_left));
       if (joined_so_far.empty()) {
         joined_so_far = std::move(next);
         continue;

@@ -1,6 +1,6 @@
-// A RetriedCall is a state machine: Attempt sends the request, Finished decides between the end, an immediate attempt
-// at another replica and an alarm for a later attempt. Each pending callback holds a reference. A stop request cancels
-// the context and the alarm that are current.
+// A RetriedCall is a state machine: Attempt sends the request; OnAttemptEnd ends the call, attempts another replica at
+// once, or sets an alarm for a later attempt. Each pending callback holds a reference. A stop request cancels the
+// current context and alarm.
 #include "services/rpc/call.h"
 
 #include <grpcpp/alarm.h>
@@ -24,7 +24,7 @@
 namespace espalier::rpc {
 namespace {
 
-// Returns a pseudo-random word that spreads the retries of calls that failed together. No result depends on it.
+// Returns a pseudo-random word for the jitter of a backoff. Results of training do not depend on it.
 uint32_t JitterWord() {
   static std::atomic<uint64_t> counter{
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count())};
@@ -34,7 +34,7 @@ uint32_t JitterWord() {
 // Returns "SampleNeighbors" for "/espalier.graph.v1.GraphStore/SampleNeighbors".
 std::string ShortName(const std::string& method) { return method.substr(method.rfind('/') + 1); }
 
-// Owns itself while an attempt or a backoff is pending: each holds a reference.
+// The callback of a pending attempt or backoff owns the call.
 class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
  public:
   // `max_attempts` is at least 1.
@@ -49,7 +49,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
         peer_(callee.peer()) {}
 
   void Start() {
-    if (const Status usable = CheckNotForked(); !usable.ok()) return done_(Described(usable));
+    if (const Status usable = CheckNotForked(); !usable.ok()) return done_(AddContext(usable));
     on_stop_.emplace(peer_->stop, CancelCall{weak_from_this()});
     on_deadline_stop_.emplace(deadline_.stop(), CancelCall{weak_from_this()});
     Attempt();
@@ -59,7 +59,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   struct CancelCall {
     std::weak_ptr<RetriedCall> call;
     void operator()() const {
-      if (const auto held = call.lock()) held->CancelPending();
+      if (const auto locked = call.lock()) locked->CancelPending();
     }
   };
 
@@ -71,7 +71,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       context_ = context;
     }
     // Checked after context_ is set, so that a later stop request cancels this context.
-    if (StopRequested()) return End(Stopped());
+    if (IsStopRequested()) return End(StopError());
     ++attempts_;
     if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_), retry_cause_);
     if (replicas_ != nullptr) {
@@ -83,51 +83,51 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
                           [self = shared_from_this(), context](grpc::Status status) {
                             if (!status.ok())
                               self->retry_cause_ = WasAnswered(*context) ? RetryCause::kNotYet : RetryCause::kNoAnswer;
-                            self->Finished(FromGrpc(status));
+                            self->OnAttemptEnd(FromGrpc(status));
                           });
   }
 
-  void Finished(Status status) {
+  void OnAttemptEnd(Status status) {
     ReportToReplicas(status.code());
     if (status.ok()) return End(reply_);
-    // On this side only a stop request cancels calls; otherwise the server is shutting down.
+    // Without a stop request (checked below), CANCELLED comes from a server that is shutting down.
     if (status.code() == StatusCode::kCancelled) {
       status = Unavailable("the server cancelled the call: " + status.message());
     }
     if (status.code() != StatusCode::kUnavailable) {
-      // The deadline passed during a retry: the error of the previous attempt is the reason.
-      const bool gave_up = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
-      return End(Described(gave_up ? last_unavailable_ : status));
+      // If the deadline passes during a retry, the error of the previous attempt says more.
+      const bool is_retry_timeout = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
+      return End(AddContext(is_retry_timeout ? last_unavailable_ : status));
     }
-    if (StopRequested()) return End(Stopped());
+    if (IsStopRequested()) return End(StopError());
     last_unavailable_ = status;
     if (replicas_ != nullptr && replicas_->choice.HasAvailableServer() && !deadline_.HasPassed()) return Attempt();
     ++backoffs_;
     const std::chrono::milliseconds delay = DelayBefore(backoffs_, peer_->retry, JitterWord());
-    if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(Described(status));
-    if (!AttemptAfter(delay)) End(Stopped());
+    if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(AddContext(status));
+    if (!ScheduleAttempt(delay)) End(StopError());
   }
 
-  // A server that did not respond before the deadline counts as unreachable: other replicas are preferred from now on.
+  // A server that did not respond before the deadline counts as unreachable, so that later calls prefer other replicas.
   void ReportToReplicas(StatusCode code) {
     if (replicas_ == nullptr) return;
-    if (code == StatusCode::kCancelled && StopRequested()) return replicas_->choice.RecordCancelled(picked_);
+    if (code == StatusCode::kCancelled && IsStopRequested()) return replicas_->choice.RecordCancelled(picked_);
     const bool was_reached =
         code != StatusCode::kUnavailable && code != StatusCode::kCancelled && code != StatusCode::kDeadlineExceeded;
     if (was_reached) return replicas_->choice.RecordResponse(picked_);
-    replicas_->choice.Unreachable(picked_);
+    replicas_->choice.RecordUnreachable(picked_);
   }
 
   // Returns false, and schedules nothing, if a stop was requested.
-  bool AttemptAfter(std::chrono::milliseconds delay) ABSL_LOCKS_EXCLUDED(mutex_) {
+  bool ScheduleAttempt(std::chrono::milliseconds delay) ABSL_LOCKS_EXCLUDED(mutex_) {
     // A new alarm for each backoff: the callback of the previous one may still be running.
     auto alarm = std::make_shared<grpc::Alarm>();
     MutexLock lock(&mutex_);
     alarm_.swap(alarm);
-    if (StopRequested()) return false;
+    if (IsStopRequested()) return false;
     alarm_->Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) mutable {
-      const auto held = std::move(self);  // gRPC keeps the callback; it must not keep this call
-      held->Attempt();
+      const auto call = std::move(self);  // gRPC keeps the callback longer; it must not keep the call alive
+      call->Attempt();
     });
     return true;
   }
@@ -148,23 +148,23 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   // Counts the call before `done` runs, so that `done` finds it counted.
   void End(Result<grpc::ByteBuffer> reply) {
     if (peer_->metrics != nullptr) {
-      peer_->metrics->Count(ShortName(method_), {.code = reply.ok() ? StatusCode::kOk : reply.status().code(),
-                                                 .tries = attempts_,
-                                                 .seconds = timer_.Seconds(),
-                                                 .request_bytes = request_.Length(),
-                                                 .reply_bytes = reply.ok() ? reply->Length() : 0});
+      peer_->metrics->CountCall(ShortName(method_), {.code = reply.ok() ? StatusCode::kOk : reply.status().code(),
+                                                     .tries = attempts_,
+                                                     .seconds = timer_.Seconds(),
+                                                     .request_bytes = request_.Length(),
+                                                     .reply_bytes = reply.ok() ? reply->Length() : 0});
     }
     done_(std::move(reply));
   }
 
-  bool StopRequested() const { return peer_->stop.stop_requested() || deadline_.stop().stop_requested(); }
+  bool IsStopRequested() const { return peer_->stop.stop_requested() || deadline_.stop().stop_requested(); }
 
-  Status Stopped() const {
+  Status StopError() const {
     const std::string what = peer_->stop.stop_requested() ? "the process was asked to stop" : "the call was cancelled";
-    return Described(Cancelled(what + (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
+    return AddContext(Cancelled(what + (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
   }
 
-  Status Described(const Status& status) const {
+  Status AddContext(const Status& status) const {
     std::string context = peer_->name + " at " + peer_->address + ", " + ShortName(method_);
     if (attempts_ > 1) context += " (" + std::to_string(attempts_) + " tries)";
     return status.While(context);
@@ -179,7 +179,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   const Timer timer_;  // since the construction
   // State of the current attempt or backoff.
   std::shared_ptr<Peer> peer_;
-  size_t picked_ = 0;  // index of peer_ among the replicas
+  size_t picked_ = 0;  // index of peer_ in replicas_->peers
   int attempts_ = 0;
   int backoffs_ = 0;
   RetryCause retry_cause_ = RetryCause::kNoAnswer;  // cause of the next retry
@@ -189,7 +189,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   Mutex mutex_;
   std::shared_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the newest attempt
   std::shared_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);            // of the newest backoff
-  // Last: they use the members above.
+  // The last members, so that they are destroyed first: their callbacks use the members above.
   std::optional<std::stop_callback<CancelCall>> on_stop_;
   std::optional<std::stop_callback<CancelCall>> on_deadline_stop_;
 };

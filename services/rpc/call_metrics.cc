@@ -15,8 +15,8 @@ CallMetrics::MethodMetrics CallMetrics::MakeMethodMetrics(const std::string& met
         "Retries, by the outcome of the previous attempt: no response, or the response \"not yet\".",
         {{"method", method}, {"cause", cause}});
   };
-  metrics.unanswered_retries = retries("no_answer");
-  metrics.patient_retries = retries("not_yet");
+  metrics.no_answer_retries = retries("no_answer");
+  metrics.not_yet_retries = retries("not_yet");
   metrics.request_bytes = registry_->AddCounter("espalier_client_request_bytes_total",
                                                 "Bytes of requests, counted for each attempt.", labels);
   metrics.reply_bytes = registry_->AddCounter("espalier_client_reply_bytes_total", "Bytes of replies.", labels);
@@ -32,10 +32,10 @@ CallMetrics::MethodMetrics& CallMetrics::FindOrAdd(const std::string& method) {
 void CallMetrics::CountRetry(const std::string& method, RetryCause cause) {
   MutexLock lock(&mutex_);
   MethodMetrics& metrics = FindOrAdd(method);
-  (cause == RetryCause::kNotYet ? metrics.patient_retries : metrics.unanswered_retries).Add();
+  (cause == RetryCause::kNotYet ? metrics.not_yet_retries : metrics.no_answer_retries).Add();
 }
 
-void CallMetrics::Count(const std::string& method, const Ended& call) {
+void CallMetrics::CountCall(const std::string& method, const Ended& call) {
   MutexLock lock(&mutex_);
   MethodMetrics& metrics = FindOrAdd(method);
   const auto [counter, is_new_code] = metrics.by_code.try_emplace(call.code);

@@ -12,21 +12,20 @@
 
 namespace espalier::rpc {
 
-// Why a call is retried. kNoAnswer: the server did not respond. kNotYet: the server responded that it cannot serve the
-// call yet.
+// Why a call is retried. kNoAnswer: the server did not respond. kNotYet: the server responded that it cannot handle the
+// call yet (server_answer.h).
 enum class RetryCause { kNoAnswer, kNotYet };
 
-// Thread-safe. Shares ownership of the registry, because an abandoned call is counted when it ends, on a thread of
-// gRPC.
+// Thread-safe. Shares ownership of the registry, because a call may end on a gRPC thread after its caller has gone.
 class CallMetrics {
  public:
   explicit CallMetrics(std::shared_ptr<telemetry::MetricRegistry> registry) : registry_(std::move(registry)) {}
 
-  // Counts a retry of a call of the method ("GatherRows"). To be called when the retry begins, so that an outage is
-  // visible while calls wait.
+  // Counts a retry of a call of `method` ("GatherRows"). Called when the retry begins, so that metrics show an outage
+  // while calls still wait.
   void CountRetry(const std::string& method, RetryCause cause) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A call that has ended, with all its attempts.
+  // A call that has ended; `seconds` includes all attempts and the backoff between them.
   struct Ended {
     StatusCode code = StatusCode::kOk;
     int tries = 1;  // 0: stopped before the first attempt
@@ -34,13 +33,13 @@ class CallMetrics {
     size_t request_bytes = 0;  // of one attempt
     size_t reply_bytes = 0;
   };
-  void Count(const std::string& method, const Ended& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountCall(const std::string& method, const Ended& call) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct MethodMetrics {
     telemetry::Histogram seconds;
-    telemetry::Counter unanswered_retries;
-    telemetry::Counter patient_retries;
+    telemetry::Counter no_answer_retries;
+    telemetry::Counter not_yet_retries;
     telemetry::Counter request_bytes;
     telemetry::Counter reply_bytes;
     std::map<StatusCode, telemetry::Counter> by_code;

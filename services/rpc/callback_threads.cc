@@ -10,8 +10,8 @@
 namespace espalier::rpc {
 namespace {
 
-// A channel references the threads from its first callback call on. A channel without credentials never connects and
-// fails every call at once.
+// Makes a channel and a call, because a channel holds a reference to the threads from its first callback call on. A
+// channel without credentials never connects and fails every call at once.
 grpc::GenericStub* MakeKeeper() {
   auto* keeper = new grpc::GenericStub(grpc::CreateChannel("keeper", nullptr));
   grpc::ClientContext context;

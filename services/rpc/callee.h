@@ -11,11 +11,12 @@
 
 namespace espalier::rpc {
 
-// Servers that give the same responses. Thread-safe; shared by the calls in flight.
+// Servers that return the same responses. Thread-safe; shared by the calls in flight.
 struct Replicas {
-  // `servers`: at least one, all with the same stop token and metrics. near[i]: whether server i runs on this machine.
-  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaBackoff rest = {})
-      : peers(std::move(servers)), choice(std::move(near), rest) {
+  // `servers`: at least one, all with the same stop token and metrics. near[i] is whether server i runs on this
+  // machine.
+  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaBackoff backoff = {})
+      : peers(std::move(servers)), choice(std::move(near), backoff) {
     ESPALIER_CHECK(peers.size() == choice.size()) << "`servers` and `near` must have the same length";
   }
 
@@ -23,7 +24,7 @@ struct Replicas {
   ReplicaChoice choice;
 };
 
-// Converts implicitly from a Peer and from Replicas, so that a call of either reads the same.
+// Converts implicitly from a Peer and from Replicas, so that functions accept either.
 class Callee {
  public:
   // NOLINTBEGIN(google-explicit-constructor)

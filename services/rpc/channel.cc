@@ -12,7 +12,7 @@
 namespace espalier::rpc {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ChannelSettings& settings) {
-  UseGrpcInThisProcess();
+  RecordUseOfGrpc();
   KeepCallbackThreads();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(settings.max_message_bytes));
@@ -26,7 +26,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Cha
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(settings.longest_reconnect_delay.count()));
   // Connect to the servers of a job directly, not through the HTTP proxy of the environment.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // call.h retries; retries by gRPC would buffer every request a second time.
+  // CallWithRetries retries; retries by gRPC would buffer every request a second time.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Use a connection per channel: channels to one address would otherwise share a connection and its flow control.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -44,8 +44,8 @@ Peer::Peer(std::string peer_name, std::string peer_address, const ChannelSetting
       stub(channel) {}
 
 Peer::~Peer() {
-  // Closing a connection in a forked child would remove it from the parent's epoll set: leave it to the end of the
-  // process.
+  // Closing a connection in a forked child would remove the connection from the parent's epoll set. The extra reference
+  // keeps it open until the child exits.
   if (!CheckNotForked().ok()) new std::shared_ptr<grpc::Channel>(channel);
 }
 

@@ -28,11 +28,11 @@ struct Peer {
 
   const std::string name;  // for messages: "graph server 1"
   const std::string address;
-  const std::stop_token stop;                  // ends its calls
+  const std::stop_token stop;                  // a stop request ends all calls to this server
   const std::shared_ptr<CallMetrics> metrics;  // may be null
   const std::shared_ptr<grpc::Channel> channel;
   grpc::GenericStub stub;
-  RetryPolicy retry{.max_attempts = 1'000'000};  // in effect bounded by each call's deadline
+  RetryPolicy retry{.max_attempts = 1'000'000};  // each call's deadline ends the retries earlier
 };
 
 }  // namespace espalier::rpc

@@ -17,7 +17,7 @@ class TransportSecurity;
 struct ChannelSettings {
   size_t max_message_bytes = kMaxMessageBytes;
   // Interval of keepalive pings on a connection without traffic while calls are pending. A peer that does not answer
-  // within keepalive_timeout counts as lost: its calls fail with UNAVAILABLE.
+  // within keepalive_timeout counts as lost: calls to it fail with UNAVAILABLE.
   std::chrono::milliseconds keepalive_interval{20'000};
   std::chrono::milliseconds keepalive_timeout{10'000};
   // Upper bound of the delay between attempts to reconnect.
@@ -25,7 +25,7 @@ struct ChannelSettings {
   // Null: plaintext. Otherwise only processes of this job with the role `server_role` are accepted as servers.
   std::shared_ptr<const TransportSecurity> tls;
   pki::PeerRole server_role = pki::PeerRole::kServer;
-  // When a stop is requested, pending and later calls and waits end with CANCELLED at once. Default: never.
+  // When a stop is requested, all calls, pending and later ones, end at once with CANCELLED. Default: never.
   std::stop_token stop;
   // Counts calls (call.h). Null: calls are not counted.
   std::shared_ptr<CallMetrics> metrics;

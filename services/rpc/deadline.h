@@ -1,4 +1,5 @@
-// Conversion of deadlines between the steady clock of Deadline and the system clock of gRPC, by the remaining time.
+// Conversion between Deadline, on the steady clock, and gRPC's deadlines, on the system clock. Both have the same
+// remaining time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,7 @@
 
 namespace espalier::rpc {
 
-// Later deadlines are shortened to a year, so that "no deadline" does not overflow.
+// Later deadlines become this one, so that "no deadline" does not overflow.
 inline constexpr std::chrono::hours kMaxTimeUntilDeadline{24 * 365};
 
 inline std::chrono::system_clock::time_point ToSystemTime(Deadline deadline) {

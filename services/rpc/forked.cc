@@ -7,11 +7,11 @@
 namespace espalier::rpc {
 namespace {
 
-std::atomic<pid_t> first_user{0};  // the process that used gRPC first; 0: none has
+std::atomic<pid_t> first_user{0};  // the process that used gRPC first; 0: gRPC is not used yet
 
 }  // namespace
 
-void UseGrpcInThisProcess() {
+void RecordUseOfGrpc() {
   pid_t none = 0;
   first_user.compare_exchange_strong(none, getpid());
 }

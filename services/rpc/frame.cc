@@ -1,3 +1,7 @@
+// Encoding copies the header and the small tensors after it to one slice, and each later run of small tensors to
+// another. Each large tensor becomes a slice of its own without a copy. Decoding walks over the slices of the message
+// with a position (slice_, offset_bytes_); a tensor that lies in one slice and is aligned becomes a view that keeps the
+// slice alive.
 #include "services/rpc/frame.h"
 
 #include <google/protobuf/stubs/logging.h>
@@ -13,9 +17,9 @@ namespace espalier::rpc {
 namespace {
 
 constexpr size_t kPrefixBytes = sizeof(uint32_t);
-// Tensors up to this size are copied behind the header: one slice costs less than two.
+// Tensors up to this size are copied behind the header, because a slice of their own would cost more.
 constexpr size_t kInlineTensorBytes = 4096;
-// Tensors of at least this size are received into pooled memory.
+// Tensors of at least this size that must be copied are copied to pooled memory.
 constexpr size_t kPooledTensorBytes = 65536;
 
 void StoreLittleEndian(uint32_t value, char* out) {
@@ -33,12 +37,12 @@ grpc::Slice ToSlice(const Tensor& tensor) {
   auto* owner = new Tensor(tensor);
   return grpc::Slice(
       const_cast<std::byte*>(owner->bytes()), owner->size_bytes(),
-      [](void* held) { delete static_cast<Tensor*>(held); }, owner);
+      [](void* tensor_copy) { delete static_cast<Tensor*>(tensor_copy); }, owner);
 }
 
 const std::byte* ToBytes(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
 
-// Memory for tensors that arrive in several slices. Never destroyed: threads may read messages until the process exits.
+// Memory for received tensors that must be copied. Never destroyed: threads may read messages until the process exits.
 BufferPool& MessageBuffers() {
   constexpr size_t kMaxIdleBytes = size_t{64} << 20;
   static auto* const buffers = new BufferPool(kMaxIdleBytes);
@@ -57,24 +61,24 @@ void DescribeTensors(std::span<const Tensor> tensors, TensorHeaders* headers) {
 }
 
 grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, std::span<const Tensor> tensors) {
-  std::string head(kPrefixBytes, '\0');
-  ESPALIER_CHECK(header.AppendToString(&head)) << "a required field of the header is missing";
-  ESPALIER_CHECK(head.size() - kPrefixBytes <= kMaxHeaderBytes)
+  std::string buffer(kPrefixBytes, '\0');
+  ESPALIER_CHECK(header.AppendToString(&buffer)) << "a required field of the header is missing";
+  ESPALIER_CHECK(buffer.size() - kPrefixBytes <= kMaxHeaderBytes)
       << "the header is too large: bulk data belongs in tensors";
-  StoreLittleEndian(static_cast<uint32_t>(head.size() - kPrefixBytes), head.data());
+  StoreLittleEndian(static_cast<uint32_t>(buffer.size() - kPrefixBytes), buffer.data());
 
   std::vector<grpc::Slice> slices;
   for (const Tensor& tensor : tensors) {
     if (tensor.size_bytes() == 0) continue;
     if (tensor.size_bytes() <= kInlineTensorBytes) {
-      head.append(reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes());
+      buffer.append(reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes());
       continue;
     }
-    if (!head.empty()) slices.emplace_back(head);
-    head.clear();
+    if (!buffer.empty()) slices.emplace_back(buffer);
+    buffer.clear();
     slices.push_back(ToSlice(tensor));
   }
-  if (!head.empty()) slices.emplace_back(head);
+  if (!buffer.empty()) slices.emplace_back(buffer);
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
@@ -90,9 +94,9 @@ Result<FrameReader> FrameReader::Open(const grpc::ByteBuffer& message) {
   reader.CopyBytes(prefix, kPrefixBytes);
   reader.header_bytes_ = LoadLittleEndian(prefix);
   if (reader.header_bytes_ > kMaxHeaderBytes || reader.header_bytes_ > reader.remaining_bytes_) {
-    return InvalidArgument("header of " + std::to_string(reader.header_bytes_) + " bytes in a message with " +
-                           std::to_string(reader.remaining_bytes_) + " bytes after its length (at most " +
-                           std::to_string(kMaxHeaderBytes) + " are allowed)");
+    return InvalidArgument("the header length is " + std::to_string(reader.header_bytes_) +
+                           " bytes, expected at most " + std::to_string(kMaxHeaderBytes) + " and at most the " +
+                           std::to_string(reader.remaining_bytes_) + " bytes of the message that follow the length");
   }
   return reader;
 }
@@ -100,7 +104,7 @@ Result<FrameReader> FrameReader::Open(const grpc::ByteBuffer& message) {
 Status FrameReader::ReadHeader(google::protobuf::MessageLite* header) {
   std::string bytes(header_bytes_, '\0');
   CopyBytes(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
-  // Protobuf logs invalid UTF-8 to stderr; a peer must not be able to trigger that.
+  // Protobuf would log invalid UTF-8 to stderr, which a peer must not be able to trigger.
   const google::protobuf::LogSilencer silencer;
   if (!header->ParseFromString(bytes)) {
     return InvalidArgument("the header of " + std::to_string(bytes.size()) + " bytes is not a valid " +
@@ -116,25 +120,25 @@ void FrameReader::SkipFinishedSlices() {
   }
 }
 
-std::span<const std::byte> FrameReader::TakePiece(size_t max_bytes) {
+std::span<const std::byte> FrameReader::ReadView(size_t max_bytes) {
   const size_t wanted_bytes = std::min(max_bytes, remaining_bytes_);
   if (wanted_bytes == 0) return {};
   SkipFinishedSlices();
   const grpc::Slice& slice = slices_[slice_];
-  const std::span<const std::byte> piece(ToBytes(slice) + offset_bytes_,
-                                         std::min(wanted_bytes, slice.size() - offset_bytes_));
-  offset_bytes_ += piece.size();
-  remaining_bytes_ -= piece.size();
-  return piece;
+  const std::span<const std::byte> view(ToBytes(slice) + offset_bytes_,
+                                        std::min(wanted_bytes, slice.size() - offset_bytes_));
+  offset_bytes_ += view.size();
+  remaining_bytes_ -= view.size();
+  return view;
 }
 
 void FrameReader::CopyBytes(std::byte* out, size_t size_bytes) {
   ESPALIER_CHECK(size_bytes <= remaining_bytes_) << "size_bytes exceeds remaining()";
   while (size_bytes > 0) {
-    const std::span<const std::byte> piece = TakePiece(size_bytes);
-    std::memcpy(out, piece.data(), piece.size());
-    out += piece.size();
-    size_bytes -= piece.size();
+    const std::span<const std::byte> view = ReadView(size_bytes);
+    std::memcpy(out, view.data(), view.size());
+    out += view.size();
+    size_bytes -= view.size();
   }
 }
 
@@ -157,7 +161,7 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   const std::byte* data = ToBytes(slices_[slice_]) + offset_bytes_;
   const bool is_contiguous = size_bytes <= slices_[slice_].size() - offset_bytes_;
   if (is_contiguous && reinterpret_cast<uintptr_t>(data) % ItemSize(dtype) == 0) {
-    // Short slices store their bytes inline: the view must refer to the bytes of the copied slice.
+    // A short slice stores its bytes inline, so the view must refer to the bytes of the copied slice.
     auto owner = std::make_shared<grpc::Slice>(slices_[slice_]);
     const std::byte* kept = ToBytes(*owner) + offset_bytes_;
     if (reinterpret_cast<uintptr_t>(kept) % ItemSize(dtype) == 0) {

@@ -153,8 +153,8 @@ TEST(FrameTest, RefusesInconsistentFrames) {
   const Broken cases[] = {
       {"empty", "", "header length"},
       {"half a length", std::string("\x01\x00", 2), "header length"},
-      {"header longer than the message", std::string("\xff\x00\x00\x00 ", 5), "header of 255 bytes"},
-      {"header of gigabytes", std::string("\xff\xff\xff\xff", 4), "are allowed"},
+      {"header longer than the message", std::string("\xff\x00\x00\x00 ", 5), "the header length is 255 bytes"},
+      {"header of gigabytes", std::string("\xff\xff\xff\xff", 4), "expected at most 4194304"},
       {"header that is no protobuf", std::string("\x02\x00\x00\x00\xff\xff", 6), "is not a valid espalier.graph.v1"},
       {"unknown dtype", WithHeader(HeaderWithTensor(99, {1}), "1234"), "dtype number 99"},
       {"dtype 0", WithHeader(HeaderWithTensor(0, {1}), "1234"), "dtype number 0"},

@@ -19,7 +19,7 @@ constexpr double kBurstLines = 10;
 // Thread-safe.
 class LineLimit {
  public:
-  // Returns whether a line may be written and then sets `left_out` to the number of omitted lines since the last one.
+  // Returns whether a line may be written. If so, sets `left_out` to the number of lines omitted since the last one.
   bool Take(uint64_t* left_out) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     allowed_ = std::min(kBurstLines, allowed_ + since_last_.Seconds());
@@ -40,8 +40,8 @@ class LineLimit {
   uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One limit for each source of lines, so that many lines of one do not hide the other. Never destroyed: gRPC's threads
-// may log until the process exits.
+// Each source of lines has its own limit, so that many lines of one source do not hide those of the other. Never
+// destroyed: gRPC's threads may log until the process exits.
 LineLimit& Refusals() {
   static LineLimit* const limit = new LineLimit;
   return *limit;
@@ -53,7 +53,7 @@ LineLimit& GrpcErrors() {
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const std::string_view text = line->message;
-  // Logged for every connection: certificates identify job and role and need no host names.
+  // gRPC logs this line for every connection, because the certificates contain a job and role but no host name.
   if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
   uint64_t left_out = 0;
   if (!GrpcErrors().Take(&left_out)) return;

@@ -1,5 +1,5 @@
-// Rate-limited log lines for refused peers: a burst of ten lines, then one per second, with the number of omitted
-// lines.
+// Rate-limited log lines for refused peers and errors of gRPC: a burst of ten lines, then one per second. Each line has
+// the number of lines omitted before it.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace espalier::rpc {
 
-// Logs a warning. `event` is a constant, as for telemetry::Log; `subject` is the method or address, or empty.
+// Logs a warning. `event` is a constant text, as for telemetry::Log; `subject` is the method or the address, or empty.
 // Thread-safe.
-void LogRefusal(const char* event, const std::string& subject, const Status& why);
+void LogRefusal(const char* event, const std::string& subject, const Status& reason);
 
-// Redirects the errors that gRPC logs, mainly failed handshakes, from standard error to the log. To be called before
-// the first connection; later calls have no effect. Thread-safe.
+// Redirects the errors that gRPC logs, mainly failed handshakes, from standard error to the log. Must be called
+// before the first connection; later calls have no effect. Thread-safe.
 void SendHandshakeErrorsToLog();
 
 }  // namespace espalier::rpc

@@ -6,22 +6,22 @@
 
 namespace espalier::rpc {
 
-ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest, Clock& clock)
-    : num_servers_(near.size()), rest_(rest), clock_(clock), servers_(near.size()) {
+ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaBackoff backoff, Clock& clock)
+    : num_servers_(near.size()), backoff_(backoff), clock_(clock), servers_(near.size()) {
   ESPALIER_CHECK(!near.empty()) << "at least one server is needed";
   for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];
 }
 
-// While the probing call of a failed server is in flight, the server rests without a limit: the call may take long if
-// the machine is down.
+// While the probe of a failed server is in flight, the backoff has no limit: the call may take long if the machine is
+// down.
 SteadyTime ReplicaChoice::BackoffEnd(const Server& server) {
-  return server.failures > 0 && server.calls_in_flight > 0 ? SteadyTime::max() : server.rests_until;
+  return server.failures > 0 && server.calls_in_flight > 0 ? SteadyTime::max() : server.backoff_until;
 }
 
 bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) {
-  const bool rests = BackoffEnd(one) > now, other_rests = BackoffEnd(other) > now;
-  if (rests != other_rests) return other_rests;
-  if (rests) return BackoffEnd(one) < BackoffEnd(other);
+  const bool backs_off = BackoffEnd(one) > now, other_backs_off = BackoffEnd(other) > now;
+  if (backs_off != other_backs_off) return other_backs_off;
+  if (backs_off) return BackoffEnd(one) < BackoffEnd(other);
   if (one.is_near != other.is_near) return one.is_near;
   return one.calls_in_flight < other.calls_in_flight;
 }
@@ -37,7 +37,7 @@ size_t ReplicaChoice::Pick() {
   turn_ = best + 1;
   Server& server = servers_[best];
   ++server.calls_in_flight;
-  if (server.failures > 0) Rest(server, now);  // this call is the probe
+  if (server.failures > 0) StartBackoff(server, now);  // this call is the probe
   return best;
 }
 
@@ -46,15 +46,15 @@ void ReplicaChoice::RecordResponse(size_t server) {
   Server& called = servers_[server];
   --called.calls_in_flight;
   called.failures = 0;
-  called.rests_until = called.counts_from = SteadyTime::min();
+  called.backoff_until = called.counts_from = SteadyTime::min();
 }
 
-void ReplicaChoice::Unreachable(size_t server) {
+void ReplicaChoice::RecordUnreachable(size_t server) {
   const SteadyTime now = clock_.Now();
   MutexLock lock(&mutex_);
   Server& called = servers_[server];
   --called.calls_in_flight;
-  if (called.rests_until <= now) Rest(called, now);  // calls that fail together count once
+  if (called.backoff_until <= now) StartBackoff(called, now);  // calls that fail together count once
 }
 
 void ReplicaChoice::RecordCancelled(size_t server) {
@@ -69,15 +69,15 @@ bool ReplicaChoice::HasAvailableServer() const {
                      [now](const Server& server) { return BackoffEnd(server) <= now; });
 }
 
-// If all servers rest, calls go to resting servers: each call renews the rest, so that the servers take turns, without
-// increasing its duration.
-void ReplicaChoice::Rest(Server& server, SteadyTime now) const {
+// If all servers are in backoff, each call restarts the backoff of its server, so that the servers take turns. Only one
+// failure counts per backoff, so that its duration does not grow with each such call.
+void ReplicaChoice::StartBackoff(Server& server, SteadyTime now) const {
   const bool counts = server.counts_from <= now;
   if (counts) ++server.failures;
-  std::chrono::milliseconds rest = rest_.first;
-  for (int i = 1; i < server.failures && rest < rest_.longest; ++i) rest *= 2;
-  server.rests_until = now + std::min(rest, rest_.longest);
-  if (counts) server.counts_from = server.rests_until;
+  std::chrono::milliseconds duration = backoff_.first;
+  for (int i = 1; i < server.failures && duration < backoff_.longest; ++i) duration *= 2;
+  server.backoff_until = now + std::min(duration, backoff_.longest);
+  if (counts) server.counts_from = server.backoff_until;
 }
 
 }  // namespace espalier::rpc

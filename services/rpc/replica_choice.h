@@ -11,29 +11,30 @@
 namespace espalier::rpc {
 
 struct ReplicaBackoff {
-  // How long a server rests after a failure, that is, how long calls avoid it. Doubles with each consecutive failure up
-  // to `longest`; all failures within one rest count as one.
+  // How long calls avoid a server after a failure: its backoff. Doubles with each consecutive failure up to `longest`;
+  // further failures during a backoff do not count.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };
 
-// Chooses a server in this order of preference: servers that do not rest, servers on this machine, servers with the
-// fewest calls in flight, round robin. A server whose rest is over gets one call and keeps resting for other calls
-// until that call has ended. If all servers rest, Pick returns the one whose rest ends first. Thread-safe.
+// Chooses a server in this order of preference: servers that are not in backoff, servers on this machine, servers with
+// the fewest calls in flight, round robin. At the end of a backoff the server gets a single call, the probe; other
+// calls avoid the server until the probe has ended. If all servers are in backoff, Pick returns the one whose backoff
+// ends first. Thread-safe.
 class ReplicaChoice {
  public:
-  // near[i]: whether server i runs on this machine; at least one server. The clock must outlive this object.
-  explicit ReplicaChoice(std::vector<bool> near, ReplicaBackoff rest = {}, Clock& clock = Clock::Real());
+  // near[i] is whether server i runs on this machine. There must be at least one server. The clock must outlive this
+  // object.
+  explicit ReplicaChoice(std::vector<bool> near, ReplicaBackoff backoff = {}, Clock& clock = Clock::Real());
 
-  // Returns the index of a server. The caller must call RecordResponse, Unreachable or RecordCancelled once with this
-  // index.
+  // Returns the index of a server. The caller must call one of RecordResponse, RecordUnreachable and RecordCancelled
+  // once with this index when the call has ended.
   size_t Pick() ABSL_LOCKS_EXCLUDED(mutex_);
-  void RecordResponse(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // also with an error
-  void Unreachable(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);
-  void RecordCancelled(size_t server)
-      ABSL_LOCKS_EXCLUDED(mutex_);  // cancelled on this side: says nothing about the server
+  void RecordResponse(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // a reply or an error of the server
+  void RecordUnreachable(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RecordCancelled(size_t server) ABSL_LOCKS_EXCLUDED(mutex_);  // this process cancelled the call
 
-  // Returns whether Pick would return a server that does not rest.
+  // Returns whether Pick would return a server that is not in backoff.
   bool HasAvailableServer() const ABSL_LOCKS_EXCLUDED(mutex_);
   size_t size() const { return num_servers_; }
 
@@ -42,19 +43,19 @@ class ReplicaChoice {
     bool is_near = false;
     size_t calls_in_flight = 0;
     int failures = 0;  // consecutive
-    SteadyTime rests_until = SteadyTime::min();
-    SteadyTime counts_from = SteadyTime::min();  // earlier failures are not counted
+    SteadyTime backoff_until = SteadyTime::min();
+    SteadyTime counts_from = SteadyTime::min();  // earlier failures do not count
   };
   static SteadyTime BackoffEnd(const Server& server);
   static bool IsBetter(const Server& one, const Server& other, SteadyTime now);
-  void Rest(Server& server, SteadyTime now) const;
+  void StartBackoff(Server& server, SteadyTime now) const;
 
   const size_t num_servers_;
-  const ReplicaBackoff rest_;
+  const ReplicaBackoff backoff_;
   Clock& clock_;
   mutable Mutex mutex_;
   std::vector<Server> servers_ ABSL_GUARDED_BY(mutex_);
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;  // index of the server that wins ties
 };
 
 }  // namespace espalier::rpc

@@ -28,7 +28,7 @@ class ReplicaChoiceTest : public ::testing::Test {
   // Makes a call to the chosen server, which is unreachable; returns its index.
   size_t CallUnreachable(ReplicaChoice& choice) {
     const size_t server = choice.Pick();
-    choice.Unreachable(server);
+    choice.RecordUnreachable(server);
     return server;
   }
 
@@ -109,7 +109,7 @@ TEST_F(ReplicaChoiceTest, RestsLongerEachTimeUpToALimit) {
 TEST_F(ReplicaChoiceTest, CallsThatFailTogetherCountOnce) {
   ReplicaChoice choice({true, false}, kRest, clock_);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(choice.Pick(), 0u);
-  for (int i = 0; i < 8; ++i) choice.Unreachable(0);
+  for (int i = 0; i < 8; ++i) choice.RecordUnreachable(0);
   clock_.Advance(kRest.first);
   EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
 }

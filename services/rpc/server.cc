@@ -13,7 +13,7 @@
 namespace espalier::rpc {
 namespace {
 
-constexpr int kMaxEarlyPings = 8;
+constexpr int kMaxEarlyPings = 8;            // pings sooner than allowed before the connection is closed
 constexpr int kMaxMetadataBytes = 16 << 10;  // names and values of one call's headers
 
 Result<HostPort> ParseListenAddress(const ServerOptions& options) {
@@ -32,8 +32,8 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams);
   // Two servers on one port would each get half the connections; the second must fail instead.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients ping waiting connections every 20 s (channel.h), which gRPC would treat as abuse by default. Clients that
-  // ping much more often are disconnected.
+  // Clients ping connections with pending calls every 20 s (channel_settings.h), which gRPC would treat as abuse by
+  // default. Clients that ping much more often are disconnected.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxEarlyPings);
   // Release the resources of clients that disappeared. There is no maximum connection age: streams last for hours.
@@ -62,7 +62,7 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(const ServerOptions& options
                                                     const std::vector<grpc::Service*>& services) {
   ASSIGN_OR_RETURN(HostPort listen, ParseListenAddress(options));
   RETURN_IF_ERROR(CheckNotForked());
-  UseGrpcInThisProcess();
+  RecordUseOfGrpc();
   KeepCallbackThreads();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;

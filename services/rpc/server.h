@@ -17,17 +17,18 @@ namespace espalier::rpc {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0 picks a free one
-  // Null: connections are plaintext and unauthenticated; addresses other than loopback then require allow_other_hosts.
+  // Null: connections are plaintext and unauthenticated.
   std::shared_ptr<const TransportSecurity> tls;
-  std::vector<pki::PeerRole> callers;  // with TLS: roles that may call; health checks are open to all roles
-  bool allow_other_hosts = false;
+  // With TLS: the roles that may call. Health checks are open to all roles.
+  std::vector<pki::PeerRole> callers;
+  bool allow_other_hosts = false;               // without TLS: allow addresses other than loopback
   size_t max_request_bytes = size_t{64} << 20;  // larger requests get RESOURCE_EXHAUSTED
   size_t max_reply_bytes = kMaxMessageBytes;
   int max_concurrent_streams = 256;             // per connection; further calls wait at the client
   size_t memory_quota_bytes = size_t{2} << 30;  // of all messages in flight; 0: no quota
 };
 
-// Returns the error of Start for options.listen without binding, so that a main can report a wrong flag.
+// Returns the error that Start would return for options.listen, but does not bind. For checking a flag.
 Status CheckListenAddress(const ServerOptions& options);
 
 // Thread-safe after Start.
@@ -43,7 +44,7 @@ class RpcServer {
   // "127.0.0.1:43121", with the bound port.
   const std::string& address() const { return address_; }
   // Sets health to NOT_SERVING, refuses new calls, waits for calls in flight and cancels the remaining ones at the
-  // deadline. Idempotent.
+  // deadline. Blocks until all calls have ended. Later calls of Drain have no effect.
   void Drain(Deadline deadline);
 
  private:

@@ -24,7 +24,7 @@ using grpc::experimental::TlsCustomVerificationCheckRequest;
 
 constexpr const char* kHealthService = "/grpc.health.v1.Health/";
 
-std::string Text(grpc::string_ref text) { return std::string(text.data(), text.size()); }
+std::string ToString(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
 // Checks in the handshake, after the chain, that the peer is a process of this job in one of these roles.
 class IdentityVerifier final : public ExternalCertificateVerifier {
@@ -35,14 +35,14 @@ class IdentityVerifier final : public ExternalCertificateVerifier {
   bool Verify(TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* verdict) override {
     std::vector<std::string> uri_names;
-    for (const grpc::string_ref& name : request->uri_names()) uri_names.push_back(Text(name));
+    for (const grpc::string_ref& name : request->uri_names()) uri_names.push_back(ToString(name));
     const Status checked = pki::CheckPeer(uri_names, job_, roles_).status();
     if (!checked.ok()) {
-      const std::string target = Text(request->target_name());
+      const std::string target = ToString(request->target_name());
       LogRefusal(target.empty() ? "a client's connection was refused" : "a server was refused", target, checked);
     }
     *verdict = ToGrpc(checked);
-    return true;  // done
+    return true;  // the verdict is set, so gRPC does not wait for the callback
   }
   void Cancel(TlsCustomVerificationCheckRequest*) override {}  // Verify is synchronous
 
@@ -62,9 +62,10 @@ class CallerCheck final : public grpc::AuthMetadataProcessor {
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* connection, OutputMetadata*,
                        OutputMetadata*) override {
     std::vector<std::string> identities;
-    for (const grpc::string_ref& id : connection->FindPropertyValues("peer_spiffe_id")) identities.push_back(Text(id));
+    for (const grpc::string_ref& id : connection->FindPropertyValues("peer_spiffe_id"))
+      identities.push_back(ToString(id));
     const auto path = metadata.find(":path");
-    const std::string method = path == metadata.end() ? "" : Text(path->second);
+    const std::string method = path == metadata.end() ? "" : ToString(path->second);
     const bool is_open = method.starts_with(kHealthService);
     const std::span<const pki::PeerRole> roles = is_open ? std::span<const pki::PeerRole>(pki::kPeerRoles) : callers_;
     const Status checked = pki::CheckPeer(identities, job_, roles).status();
@@ -79,8 +80,8 @@ class CallerCheck final : public grpc::AuthMetadataProcessor {
 };
 
 template <class Options>
-void Fill(std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates, const pki::JobIdentity& job,
-          std::vector<pki::PeerRole> peer_roles, Options& options) {
+void ConfigureVerification(std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates,
+                           const pki::JobIdentity& job, std::vector<pki::PeerRole> peer_roles, Options& options) {
   options.set_certificate_provider(std::move(certificates));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
@@ -118,7 +119,7 @@ TransportSecurity::TransportSecurity(const TlsSettings& settings)
 
 std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(pki::PeerRole server_role) const {
   grpc::experimental::TlsChannelCredentialsOptions options;
-  Fill(certificates_, settings_.job, {server_role}, options);
+  ConfigureVerification(certificates_, settings_.job, {server_role}, options);
   options.set_verify_server_certs(true);
   // Servers are identified by job and role, not by host name.
   options.set_check_call_host(false);
@@ -128,7 +129,8 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(
 std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ServerCredentials(
     std::vector<pki::PeerRole> callers) const {
   grpc::experimental::TlsServerCredentialsOptions options(certificates_);
-  Fill(certificates_, settings_.job, {std::begin(pki::kPeerRoles), std::end(pki::kPeerRoles)}, options);
+  ConfigureVerification(certificates_, settings_.job, {std::begin(pki::kPeerRoles), std::end(pki::kPeerRoles)},
+                        options);
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(options);
   credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(settings_.job, std::move(callers)));

@@ -5,7 +5,8 @@
 // In the handshake, each end requires a certificate from the job's authority and an identity of the same job
 // (peer_identity.h). A client rejects a server of another job or role before it sends the payload of a call; a server
 // closes connections of clients of other jobs. The server checks for every call whether the role of the client may make
-// it, and returns PERMISSION_DENIED otherwise. Rejections are logged with their reason, at a limited rate.
+// it, and returns PERMISSION_DENIED otherwise. Rejections are logged with their reason, at a limited rate
+// (handshake_log.h).
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -39,8 +40,8 @@ class TransportSecurity {
   // Loads the credentials of a process with the role `role`. Checks the files first and returns the errors of
   // pki::CheckCertificateFiles.
   static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, pki::PeerRole role);
-  // Like Load, but retries for a second or two, because files that are being replaced may not match each other or may
-  // be missing for a moment.
+  // Like Load, but retries for a second or two if files are missing or do not match, as happens while they are
+  // replaced.
   static Result<std::shared_ptr<const TransportSecurity>> LoadWithRetry(const TlsSettings& settings,
                                                                         pki::PeerRole role);
 
@@ -48,8 +49,8 @@ class TransportSecurity {
 
   // Returns credentials for channels to servers with the role `server_role`.
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(pki::PeerRole server_role) const;
-  // Returns credentials for a server that processes with the roles `callers` may call. Health checks are open to every
-  // process of the job.
+  // Returns credentials for a server. Only peers with one of the roles `callers` may call it, but health checks are
+  // open to every process of the job.
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials(std::vector<pki::PeerRole> callers) const;
 
  private:

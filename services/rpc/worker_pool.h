@@ -13,13 +13,14 @@ namespace espalier::rpc {
 // A fixed number of threads and a bounded queue. Thread-safe.
 class WorkerPool {
  public:
-  // `max_waiting_bytes` limits the sum of size_bytes of the queued work.
+  // `queue_capacity` limits the number of queued entries, `max_waiting_bytes` the sum of their size_bytes.
   WorkerPool(int num_threads, size_t queue_capacity, size_t max_waiting_bytes = std::numeric_limits<size_t>::max());
   // Runs the queued work, then joins the threads.
   ~WorkerPool();
 
-  // Queues `work`, which holds `size_bytes` of memory until it has run; work starts in the order of submission. Returns
-  // false if the queue is full. An empty queue accepts work of any size.
+  // Queues `work`, which holds `size_bytes` of memory until it has run. Work starts in the order of submission. Returns
+  // false if the queue has queue_capacity entries or would exceed max_waiting_bytes. An empty queue accepts work of any
+  // size.
   [[nodiscard]] bool TrySubmit(std::function<void()> work, size_t size_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   size_t QueueLength() const ABSL_LOCKS_EXCLUDED(mutex_);
 

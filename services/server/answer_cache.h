@@ -1,4 +1,5 @@
-// Stores responses of functions that change tensors, for a client that repeats a request because its response was lost.
+// Stores the responses of plugin functions that change tensors, so that a repeated request gets the response that was
+// lost and the function does not run again.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@
 
 namespace espalier::server {
 
-// Keeps each response until its client reports that the change has ended, or until newer responses need the space.
-// Thread-safe.
+// Keeps each response until a later change of the same client shows that this change has ended
+// (AppliedWrites::Number::lowest_under_way), or until newer responses need the space. Thread-safe.
 class AnswerCache {
  public:
   static constexpr size_t kOverheadBytes = 256;  // bookkeeping overhead of one response
 
   explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Stores the response to `change`.
+  // Stores the response to `change`, in place of an earlier one. It is not stored if it is larger than the cache.
   void Keep(const AppliedWrites::Number& change, Tensor answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the response to `change`, or nullopt if it is no longer stored.
   std::optional<Tensor> Find(const AppliedWrites::Number& change) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -30,14 +31,14 @@ class AnswerCache {
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;  // client, sequence
-  struct Kept {
+  struct Entry {
     Tensor answer;
-    std::list<Key>::iterator place;
+    std::list<Key>::iterator position;  // in oldest_first_
   };
-  using Answers = std::map<Key, Kept>;
+  using Answers = std::map<Key, Entry>;
 
   static size_t SizeBytes(const Tensor& answer) { return kOverheadBytes + answer.size_bytes(); }
-  Answers::iterator Erase(Answers::iterator kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Answers::iterator Erase(Answers::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;
   mutable Mutex mutex_;

@@ -4,7 +4,7 @@
 
 namespace espalier::server {
 
-AppliedWrites::Client* AppliedWrites::FindClient(uint64_t client_id) {
+AppliedWrites::Client* AppliedWrites::FindOrAddClient(uint64_t client_id) {
   const auto found = clients_.find(client_id);
   if (found != clients_.end()) return &found->second;
   if (clients_.size() >= max_clients_) {
@@ -17,17 +17,17 @@ AppliedWrites::Client* AppliedWrites::FindClient(uint64_t client_id) {
 
 AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change, Deadline deadline) {
   MutexLock lock(&mutex_);
-  Client* const client = FindClient(change.client_id);
+  Client* const client = FindOrAddClient(change.client_id);
   if (client == nullptr) return Claim::kFull;
   idle_.erase({client->needed_until, change.client_id});
   client->needed_until =
       std::max(client->needed_until, deadline.AtMost(kMaxCallTime, clock_).time() + kMaxMessageDelay);
-  const Claim claim = ClaimFor(*client, change);
+  const Claim claim = ClaimChange(*client, change);
   if (client->num_under_way == 0) idle_.insert({client->needed_until, change.client_id});
   return claim;
 }
 
-AppliedWrites::Claim AppliedWrites::ClaimFor(Client& client, const Number& change) {
+AppliedWrites::Claim AppliedWrites::ClaimChange(Client& client, const Number& change) {
   while (client.below < change.lowest_under_way) {
     if (client.changes.empty()) {
       client.below = change.lowest_under_way;

@@ -32,45 +32,45 @@ class AppliedWrites {
   // A call without a deadline, or with one that is further away than this, is treated as if its deadline were this far
   // away, so that no client occupies a slot forever.
   static constexpr std::chrono::hours kMaxCallTime{1};
-  // How far above the lowest number in flight a client may number its changes; each number takes one byte here.
+  // A change's number may exceed its client's lowest number in flight by less than this. Each number takes one byte.
   static constexpr uint64_t kWindow = 4096;
 
   struct Number {
     uint64_t client_id = 0;
     uint64_t sequence = 0;          // more than 0
-    uint64_t lowest_under_way = 0;  // the client's lowest number in flight, at most `sequence`; 0: not stated
+    uint64_t lowest_under_way = 0;  // the client's lowest number in flight, at most `sequence`; 0: unknown
   };
   enum class Claim {
-    kTaken,     // the caller applies the change, then calls Applied or Failed
+    kTaken,     // the caller applies the change, then calls MarkApplied or MarkFailed
     kApplied,   // applied before: nothing to do
-    kUnderWay,  // another attempt of this change, or an earlier change that the client gave up, is being applied: retry
+    kUnderWay,  // this change, or an earlier one that the client gave up, is being applied: retry
     kTooMany,   // too far above the lowest number in flight: retry
     kObsolete,  // the change has ended for its client: refuse the message
     kFull,      // every slot belongs to a client that may still repeat a change: retry
   };
 
-  // Remembers at most `max_clients` clients. `clock` outlives this.
+  // Remembers at most `max_clients` clients. `clock` outlives this object.
   explicit AppliedWrites(size_t max_clients = kMaxClients, Clock& clock = Clock::Real())
       : max_clients_(max_clients), clock_(clock) {}
 
-  // Claims a change, or returns why it cannot be claimed. `deadline` is that of the call with all of its attempts.
+  // Claims a change, or returns why it cannot be claimed. `deadline` is the deadline of the call with all its retries.
   Claim TryClaim(const Number& change, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends a claim. After Failed, the next attempt may claim the change.
-  void Applied(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kApplied); }
-  void Failed(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kUnknown); }
+  // Ends a claim. After MarkFailed, the next attempt may claim the change.
+  void MarkApplied(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kApplied); }
+  void MarkFailed(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kUnknown); }
 
  private:
-  enum class State : uint8_t { kUnknown, kUnderWay, kApplied };
+  enum class State : uint8_t { kUnknown, kUnderWay, kApplied };  // kUnknown: not claimed, or failed
   struct Client {
     uint64_t below = 1;          // all changes with lower numbers have ended
-    std::deque<State> changes;   // from `below` on
+    std::deque<State> changes;   // changes[i] is the state of change below + i
     uint64_t num_under_way = 0;  // changes that are claimed and have not ended
     SteadyTime needed_until;     // after this time no message of the client's calls can arrive
   };
 
-  // Returns the client's record, a new one if it is unknown, or null if every slot is taken.
-  Client* FindClient(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static Claim ClaimFor(Client& client, const Number& change);
+  // Returns the client's record, a new record for a new client, or null if every slot is taken.
+  Client* FindOrAddClient(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static Claim ClaimChange(Client& client, const Number& change);
   void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const size_t max_clients_;

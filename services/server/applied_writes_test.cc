@@ -21,7 +21,7 @@ Claim Try(AppliedWrites& applied, const AppliedWrites::Number& change, Clock& cl
 
 void Apply(AppliedWrites& applied, const AppliedWrites::Number& change, Clock& clock = Clock::Real()) {
   ASSERT_EQ(Try(applied, change, clock), Claim::kTaken);
-  applied.Applied(change);
+  applied.MarkApplied(change);
 }
 
 TEST(AppliedWritesTest, RecordsAppliedChanges) {
@@ -36,9 +36,9 @@ TEST(AppliedWritesTest, OneAttemptAppliesChangeAtATime) {
   AppliedWrites applied;
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kTaken);
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kUnderWay);
-  applied.Failed({1, 7});
+  applied.MarkFailed({1, 7});
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kTaken);
-  applied.Applied({1, 7});
+  applied.MarkApplied({1, 7});
   EXPECT_EQ(Try(applied, {1, 7}), Claim::kApplied);
 }
 
@@ -70,7 +70,7 @@ TEST(AppliedWritesTest, LaterChangesWaitForAbandonedOne) {
   AppliedWrites applied;
   ASSERT_EQ(Try(applied, {1, 1, 1}), Claim::kTaken);
   EXPECT_EQ(Try(applied, {1, 2, 2}), Claim::kUnderWay);
-  applied.Applied({1, 1, 1});
+  applied.MarkApplied({1, 1, 1});
   Apply(applied, {1, 2, 2});
   EXPECT_EQ(Try(applied, {1, 1, 1}), Claim::kObsolete);
 }
@@ -120,7 +120,7 @@ TEST(AppliedWritesTest, ClientsWithoutDeadlineExpire) {
   AppliedWrites applied(1, clock);
   const Deadline in_a_year = Deadline::After(std::chrono::hours(24 * 365), clock);
   ASSERT_EQ(applied.TryClaim({0, 1, 1}, in_a_year), Claim::kTaken);
-  applied.Applied({0, 1, 1});
+  applied.MarkApplied({0, 1, 1});
   clock.Advance(AppliedWrites::kMaxCallTime);
   EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kFull);
   clock.Advance(AppliedWrites::kMaxMessageDelay);
@@ -136,7 +136,7 @@ TEST(AppliedWritesTest, ClientWithRunningChangeIsKept) {
   clock.Advance(kCall + AppliedWrites::kMaxMessageDelay);
   EXPECT_EQ(Try(applied, {kClients, 1, 1}, clock), Claim::kFull);
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kUnderWay);
-  applied.Applied({1, 1, 1});
+  applied.MarkApplied({1, 1, 1});
   Apply(applied, {kClients, 1, 1}, clock);
   EXPECT_EQ(Try(applied, {0, 1, 1}, clock), Claim::kUnderWay);
 }

@@ -20,15 +20,15 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
     case AppliedWrites::Claim::kTaken: break;
     case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
     case AppliedWrites::Claim::kUnderWay:
-      return Unavailable("an earlier attempt, or an earlier change, is in progress");
+      return Unavailable("an earlier attempt of the change, or an earlier change, is in progress");
     case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are in progress");
     case AppliedWrites::Claim::kFull:
-      return Unavailable("changes of too many clients are remembered: retry when those of an earlier client expire");
+      return Unavailable("the server remembers the changes of too many clients: retry later");
     case AppliedWrites::Claim::kObsolete:
       return Aborted("change " + std::to_string(number.sequence) + " arrived after it had ended for its client");
   }
   apply([&applied, number, answer = std::move(answer)](const Status& status) {
-    status.ok() ? applied.Applied(number) : applied.Failed(number);
+    status.ok() ? applied.MarkApplied(number) : applied.MarkFailed(number);
     answer(status);
   });
   return Status();

@@ -1,8 +1,8 @@
 // How a stream works. The first message fixes the plan and thereby the number of batches; every message adds credits.
-// SubmitSteps submits as many steps to workers as credits and batches_at_once allow, workers put their results into
-// ready_ in any order, and SendNext writes them in step order, one write at a time. Every event (a read, a write, a
-// finished batch) calls both, so the stream needs no thread of its own. The first call of End finishes the stream;
-// later results are dropped.
+// SubmitSteps submits as many steps to workers as credits and batches_at_once allow. Workers put their batches into
+// ready_ in any order. SendNext writes the batches in step order, one write at a time. Every event (a read, a write, a
+// sampled batch) calls SubmitSteps and SendNext, so the stream needs no thread of its own. The first call of End
+// finishes the stream; batches that become ready later are dropped.
 #include "services/server/batch_stream.h"
 
 #include <algorithm>
@@ -29,26 +29,26 @@ BatchStream* BatchStream::Start(const MiniBatchService& service, grpc::CallbackS
 void BatchStream::OnReadDone(bool ok) {
   MutexLock lock(&mutex_);
   if (ended_) return;
-  if (!ok) {  // the trainer sends nothing more; batches covered by its credits are still sent
+  if (!ok) {  // the trainer sends no more messages, but still receives the batches that its credits cover
     if (!started_) End(InvalidArgument("stream without a start"));
     return;
   }
-  if (const Status taken = TakeRequest(); !taken.ok()) return End(taken);
+  if (const Status handled = HandleRequest(); !handled.ok()) return End(handled);
   SubmitSteps();
   SendNext();
   if (!ended_) StartRead(&incoming_);
 }
 
-Status BatchStream::TakeRequest() {
+Status BatchStream::HandleRequest() {
   ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::StreamRequest> frame,
                    rpc::DecodeFrame<minibatch::v1::StreamRequest>(incoming_));
   if (started_ == frame.header.has_start()) {
     return InvalidArgument("expected the start of the stream in its first message, and in no other");
   }
-  if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
+  if (!started_) RETURN_IF_ERROR(HandleStart(frame.header.start()));
   credits_ += frame.header.more_credits();
-  // The trainer may have received the batch that is being written, and have granted a new credit for it, before the
-  // write completes here.
+  // The trainer may have received the batch that is being written, and have sent a new credit for it, before
+  // OnWriteDone is called here.
   const uint64_t num_sent = next_to_send_ + (writing_ ? 1 : 0);
   if (credits_ > num_sent + service_.context_.limits.max_batches_ahead) {
     return ResourceExhausted("the stream has " + std::to_string(credits_ - num_sent) + " credits, the limit is " +
@@ -57,7 +57,7 @@ Status BatchStream::TakeRequest() {
   return Status();
 }
 
-Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
+Status BatchStream::HandleStart(const minibatch::v1::StreamStart& start) {
   RETURN_IF_ERROR(service_.context_.gate->Admit(start.identity()));
   ASSIGN_OR_RETURN(plan_, messages::DecodeStart(start, service_.context_.limits));
   RETURN_IF_ERROR(CheckDraws(plan_, service_.neighbors_.book(), service_.context_.limits));
@@ -89,12 +89,12 @@ Result<uint64_t> BatchStream::CountSeeds() const {
 }
 
 void BatchStream::SubmitSteps() {
-  const uint32_t at_once = std::max<uint32_t>(1, service_.options_.batches_at_once);
-  while (!ended_ && in_the_making_ < at_once && next_to_make_ < std::min(num_batches_, credits_)) {
-    const uint64_t index = next_to_make_++;
-    ++in_the_making_;
+  const uint32_t max_sampling = std::max<uint32_t>(1, service_.options_.batches_at_once);
+  while (!ended_ && num_sampling_ < max_sampling && next_to_sample_ < std::min(num_batches_, credits_)) {
+    const uint64_t index = next_to_sample_++;
+    ++num_sampling_;
     if (!service_.context_.workers->TrySubmit([self = shared_from_this(), index] { self->MakeBatch(index); })) {
-      --in_the_making_;
+      --num_sampling_;
       End(Unavailable("all workers are busy and the queue is full"));
     }
   }
@@ -104,7 +104,7 @@ void BatchStream::MakeBatch(uint64_t index) {
   {
     MutexLock lock(&mutex_);
     if (ended_) {  // the stream ended while the batch was queued
-      --in_the_making_;
+      --num_sampling_;
       return;
     }
   }
@@ -112,14 +112,14 @@ void BatchStream::MakeBatch(uint64_t index) {
   const uint32_t step = static_cast<uint32_t>(plan_.first_step + index * plan_.stride);
   Result<std::unique_ptr<sampler::FanoutSampler>> sampler = TakeSampler();
   Result<grpc::ByteBuffer> batch =
-      sampler.ok() ? DrawBatch(step, **sampler) : Result<grpc::ByteBuffer>(sampler.status());
+      sampler.ok() ? EncodeBatch(step, **sampler) : Result<grpc::ByteBuffer>(sampler.status());
   if (service_.context_.metrics != nullptr) {
-    service_.context_.metrics->Finished("MiniBatch", batch.status().code(), timer.Seconds(), 0,
-                                        batch.ok() ? batch->Length() : 0);
+    service_.context_.metrics->RecordCall("MiniBatch", batch.status().code(), timer.Seconds(), 0,
+                                          batch.ok() ? batch->Length() : 0);
   }
 
   MutexLock lock(&mutex_);
-  --in_the_making_;
+  --num_sampling_;
   if (sampler.ok()) idle_samplers_.push_back(*std::move(sampler));
   if (ended_) return;
   ready_.emplace(index, std::move(batch));
@@ -171,7 +171,7 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
   return sampler.Sample(request, deadline);
 }
 
-Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
+Result<grpc::ByteBuffer> BatchStream::EncodeBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
   RETURN_IF_ERROR(Failpoint("sampler.batch"));
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, SampleBatch(step, sampler));
   ASSIGN_OR_RETURN(grpc::ByteBuffer bytes, messages::EncodeMiniBatch(batch, plan_.spec.draw));

@@ -1,4 +1,4 @@
-// The graph's part of a DescribeResponse. Pure.
+// Describes a graph in a DescribeResponse.
 #pragma once
 
 #include "espalier/graph/v1/graph.pb.h"

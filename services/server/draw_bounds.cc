@@ -7,10 +7,10 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint64_t kMaxBound = uint64_t{1}
-                               << 40;  // larger bounds are capped, so that the products below do not overflow
+// Larger bounds are capped, so that the products below do not overflow.
+constexpr uint64_t kMaxBound = uint64_t{1} << 40;
 
-// Returns the seeds of one rank: nodes, or the endpoints of its edges and, for links, of their negatives.
+// Returns an upper bound of one rank's seed nodes: its nodes, or the endpoints of its edges and of their negatives.
 uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMaxBound, plan.batch_size / plan.num_trainers + 1);
   if (plan.links() == nullptr && plan.edges() == nullptr) return share;
@@ -23,28 +23,29 @@ uint64_t MaxSeeds(const sampler::EpochPlan& plan, const graph::PartitionBook& bo
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book) {
   const bool expands_once = stream.spec.draw.expand == sampler::Expand::kOnce;
   uint64_t nodes = MaxSeeds(stream.plan, book);
-  uint64_t new_nodes = nodes;                                      // found by the previous hop
+  uint64_t new_nodes = nodes;                                      // added by the previous hop
   std::vector<uint64_t> drawn(book.schema().num_edge_types(), 0);  // by edge type, over all hops so far
   uint64_t draws = 0;
   for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
     const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
-    uint64_t found = 0, held = 0;
+    uint64_t sampled = 0, layer_edges = 0;
     for (size_t type = 0; type < fanouts.size() && type < drawn.size(); ++type) {
       if (fanouts[type] <= 0) continue;
       uint64_t edges = std::min(kMaxBound, expands_once ? new_nodes : nodes) *
                        std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
-      // (Temporal sampling expands a node once per time.)
+      // Without replacement, a relation contributes each edge at most once. This does not hold for temporal sampling,
+      // which expands a node once per time.
       if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }
       edges = std::min(kMaxBound, edges);
-      found = std::min(kMaxBound, found + edges);
+      sampled = std::min(kMaxBound, sampled + edges);
       drawn[type] = std::min(kMaxBound, drawn[type] + edges);
-      held = std::min(kMaxBound, held + (expands_once ? drawn[type] : edges));
+      layer_edges = std::min(kMaxBound, layer_edges + (expands_once ? drawn[type] : edges));
     }
-    draws = std::min(kMaxBound, draws + held);
-    nodes = std::min(kMaxBound, nodes + found);
-    new_nodes = found;
+    draws = std::min(kMaxBound, draws + layer_edges);
+    nodes = std::min(kMaxBound, nodes + sampled);
+    new_nodes = sampled;
   }
   return draws;
 }

@@ -1,4 +1,5 @@
-// Bounds the draws of a stream's batches by its fan-outs alone, so that absurd requests are refused before any work.
+// Bounds the number of edges that a mini-batch of a stream samples, by the fan-outs alone, so that absurd requests are
+// refused before any work.
 #pragma once
 
 #include "services/graph/partition_book.h"
@@ -7,10 +8,10 @@
 
 namespace espalier::server {
 
-// Returns an upper bound of the edges in the layers of one rank's share of a batch: nodes times fan-out, layer after
-// layer. With Expand::kOnce only new nodes are expanded, and a layer also has the edges that earlier hops drew. Without
-// replacement a relation contributes each of its edges at most once. Full neighborhoods are not counted, because the
-// graph bounds them.
+// Returns an upper bound of the edges in all layers of one rank's share of a batch: nodes times fan-out, layer by
+// layer. With Expand::kOnce only new nodes are expanded, and a layer also contains the edges that earlier hops sampled.
+// Without replacement a layer contains each edge of the graph at most once. Full neighborhoods are not counted, because
+// the graph bounds their size.
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book);
 // Returns ResourceExhausted if MaxDraws is more than limits.max_draws_per_batch.
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);

@@ -1,3 +1,5 @@
+// Each method decodes its request on a worker (HandleFramed) and calls the partition's embeddings, which finish the
+// call in a callback, possibly later: Read and Push wait for the gradients of other trainers.
 #include "services/server/embedding_service.h"
 
 #include <utility>
@@ -38,7 +40,8 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
   return spec;
 }
 
-// A version that has not been reached within kMaxWait may still come, so the client is asked to retry.
+// Returns a callback that calls `answer`, with UNAVAILABLE in place of DEADLINE_EXCEEDED: the version may be reached
+// after kMaxWait, so the client should retry.
 sampler::DoneStatus ToRetryableAnswer(sampler::DoneStatus answer) {
   return [answer = std::move(answer)](const Status& status) {
     answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);
@@ -73,7 +76,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
   return HandleFramed<Request>(
       context_, "ReadEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, ParseLocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(requested.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
@@ -89,7 +92,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
   return HandleFramed<Request>(
       context_, "PushGradients", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
-        ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, ParseLocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.embedding(), frame.header.identity()));
         sampler::GradientPiece piece{.step = frame.header.step(),
                                      .rank = Rank(frame.header.rank()),

@@ -16,11 +16,11 @@ using RawEmbeddingStore = E::WithRawCallbackMethod_Create<
     E::WithRawCallbackMethod_Read<E::WithRawCallbackMethod_Push<E::WithRawCallbackMethod_Drop<E::Service>>>>;
 }  // namespace internal
 
-// Thread-safe.
+// The methods are documented in proto/espalier/tensor/v1/embedding.proto. Thread-safe.
 class EmbeddingService final : public internal::RawEmbeddingStore {
  public:
-  // The longest time that a read or a push waits for other trainers before the client has to retry. It is short because
-  // a draining server waits for these calls.
+  // How long a read or push waits for other trainers at most; the client then has to retry. It is short, because a
+  // draining server waits for these calls.
   static constexpr std::chrono::seconds kMaxWait{5};
 
   EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);

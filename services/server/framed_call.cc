@@ -26,7 +26,7 @@ void FramedCall::FinishWithBytes(grpc::ByteBuffer bytes) {
 
 void FramedCall::Record(StatusCode code, size_t reply_bytes) {
   if (service_.metrics == nullptr) return;
-  service_.metrics->Finished(method_, code, timer_.Seconds(), request_->Length(), reply_bytes);
+  service_.metrics->RecordCall(method_, code, timer_.Seconds(), request_->Length(), reply_bytes);
 }
 
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work) {
@@ -37,15 +37,16 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
 
 namespace {
 
-// Runs `work` on `workers`, or on this thread if `workers` is null.
+// Runs `work` on `workers`, or on this thread if `workers` is null. Finishes the call with `busy_message` if the queue
+// of `workers` is full.
 void ContinueOn(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
-                const char* busy) {
-  const auto should_continue = [call, work = std::move(work)] {
+                const char* busy_message) {
+  const auto run = [call, work = std::move(work)] {
     if (call->IsCancelled()) return call->Finish(Cancelled("the client has disconnected while the call was queued"));
     if (const Status status = work(); !status.ok()) call->Finish(status);
   };
-  if (workers == nullptr) return should_continue();
-  if (!workers->TrySubmit(should_continue, call->request().Length())) call->Finish(Unavailable(busy));
+  if (workers == nullptr) return run();
+  if (!workers->TrySubmit(run, call->request().Length())) call->Finish(Unavailable(busy_message));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The common part of all framed unary methods: a worker thread, the request gate, limits, metrics, and exactly one
-// response. A method adds its own three steps: decode, call, encode.
+// response. Each method adds three steps: decode the request, call the partition or sampler, encode the response.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -21,7 +21,8 @@
 
 namespace espalier::server {
 
-// The dependencies of a service besides its subject. All of them outlive the service; `metrics` may be null.
+// The threads, checks and limits that the services of a server share. The objects outlive the service; `metrics` may be
+// null.
 struct ServiceContext {
   rpc::WorkerPool* workers = nullptr;
   rpc::WorkerPool* plugin_workers = nullptr;  // for plugin code, which may take long; null without plugins
@@ -31,7 +32,8 @@ struct ServiceContext {
   ServiceLimits limits;
 };
 
-// One call in progress, shared by all code that may still finish it. Finish is called exactly once, on any thread.
+// One call in progress, shared by all code that may still finish it. Finish or FinishWith is called exactly once, on
+// any thread. `service` outlives the call.
 class FramedCall {
  public:
   FramedCall(const ServiceContext& service, const char* method, grpc::CallbackServerContext* context,
@@ -51,8 +53,9 @@ class FramedCall {
   RequestGate& gate() const { return *service_.gate; }
   bool IsCancelled() const { return context_->IsCancelled(); }
 
+  // Finishes the call with an error.
   void Finish(const Status& status);
-  // Finishes the call with header and tensors, or with RESOURCE_EXHAUSTED if they exceed the limit.
+  // Finishes the call with header and tensors, or with RESOURCE_EXHAUSTED if they exceed max_reply_bytes.
   template <class Response>
   void FinishWith(Response header, const std::vector<Tensor>& tensors) {
     FinishWithBytes(rpc::EncodeFrame(std::move(header), tensors));
@@ -79,7 +82,7 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
 // an error; this function then finishes the call with that error.
 void ContinueOnPluginThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                             std::function<Status()> work);
-// Like ContinueOnPluginThread, on the thread for functions that change tensors.
+// Like ContinueOnPluginThread, but on the thread for functions that change tensors.
 void ContinueOnChangeThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                             std::function<Status()> work);
 

@@ -1,7 +1,7 @@
-// How a call runs. Functions that change no tensors run at once on a plugin thread. A function that changes tensors
-// moves to the single change thread and is claimed by its change number (applied_writes.h): the first attempt runs it,
-// stores the response and marks the change as applied; a repeated request gets the stored response instead of a second
-// run.
+// How a call runs. A plugin thread decodes the request and runs a function that does not change tensors. A call of a
+// function that changes tensors moves to the single change thread and is claimed by its change number
+// (applied_writes.h): the first attempt runs the function, stores the response and marks the change as applied; a
+// repeated request gets the stored response instead of a second run.
 #include "services/server/function_service.h"
 
 #include <algorithm>
@@ -32,11 +32,11 @@ Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& 
   return request;
 }
 
-// Bounded by what a response message can hold, so that a function whose response cannot be sent fails before its
-// changes are made.
+// Returns the limit of a function's response. A response that cannot be sent in one message is an error of the
+// function, so that its changes are not made.
 size_t MaxResponseBytes(const ServiceLimits& limits) {
-  const uint64_t room = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
-  return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, room));
+  const uint64_t max_frame_bytes = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
+  return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, max_frame_bytes));
 }
 
 // The caller and the plugin must agree on whether the function changes tensors: only then does a repeated request carry
@@ -51,8 +51,9 @@ Status CheckChangesTensors(const PluginLibrary::Function& function, const functi
   return InvalidArgument(what + " changes no tensors: call it without TensorEffect::kChanges");
 }
 
-// Without plugins the ordinary workers answer, because every call fails anyway.
-ServiceContext ForCalls(ServiceContext context) {
+// Returns the context of CallFunction: plugin_workers in place of workers. Without plugins the workers stay, because
+// every call fails without running a function.
+ServiceContext MakeCallContext(ServiceContext context) {
   if (context.plugin_workers != nullptr) context.workers = context.plugin_workers;
   return context;
 }
@@ -67,7 +68,7 @@ FunctionService::FunctionService(ServedFunctions served, std::shared_ptr<sampler
       applied_(applied),
       answers_(context.limits.max_kept_answer_bytes),
       context_(context),
-      context_of_calls_(ForCalls(context)) {}
+      call_context_(MakeCallContext(context)) {}
 
 grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
@@ -131,7 +132,7 @@ grpc::ServerUnaryReactor* FunctionService::CallFunction(grpc::CallbackServerCont
                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   using Request = function::v1::CallFunctionRequest;
   return HandleFramed<Request>(
-      context_of_calls_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
+      call_context_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
         ASSIGN_OR_RETURN(const Tensor bytes, ReadRequest(frame, call->limits()));
         ASSIGN_OR_RETURN(const PluginLibrary::Function* const function, functions_->Find(frame.header.function()));
         RETURN_IF_ERROR(CheckChangesTensors(*function, frame.header));

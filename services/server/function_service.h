@@ -1,4 +1,4 @@
-// The gRPC service ServerFunctions over plugins: decode, call, encode.
+// The gRPC service ServerFunctions: clients call functions of plugins.
 #pragma once
 
 #include <memory>
@@ -19,26 +19,26 @@ using F = function::v1::ServerFunctions;
 using RawServerFunctions = F::WithRawCallbackMethod_CallFunction<F::WithRawCallbackMethod_ListFunctions<F::Service>>;
 }  // namespace internal
 
-// The functions that clients can call, and the data that they see.
+// The functions that clients can call, and the data that the functions see.
 struct ServedFunctions {
   std::shared_ptr<const PluginFunctions> functions;  // null: no functions
   PluginPartition partition = {};                    // set if there are functions
-  // Number of threads, at least 1, for functions and initializers, so that slow ones do not delay requests for rows.
-  // One additional thread runs the functions that change tensors.
+  // Number of threads, at least 1, for functions and initializers, so that slow functions do not delay requests for
+  // rows. One additional thread runs the functions that change tensors.
   int threads = 1;
-  // How many calls may wait for these threads, and how many bytes their requests may hold together; the additional
-  // thread has a queue of the same size. Further calls get UNAVAILABLE.
+  // How many calls may wait for these threads, and the sum of the bytes of their requests. The additional thread has a
+  // queue of its own with the same limits. Further calls get UNAVAILABLE.
   size_t queue_capacity = 256;
   size_t max_waiting_bytes = size_t{256} << 20;
 };
 
-// A function that changes tensors runs once, however often its request arrives; a repeated request gets the response of
-// the first. Thread-safe.
+// The methods are documented in proto/espalier/function/v1/function.proto. A function that changes tensors runs once,
+// however often its request arrives; a repeated request gets the response of the first. Thread-safe.
 class FunctionService final : public internal::RawServerFunctions {
  public:
-  // Functions run on the context's plugin threads, those that change tensors one at a time on its change thread,
-  // everything else on its workers. `tensors` holds the tensors that functions see. `applied`, the same object as
-  // TensorService's, outlives this.
+  // Functions that change tensors run one at a time on the context's change thread, other functions on its plugin
+  // threads, and ListFunctions on its workers. `tensors` holds the tensors that functions see. `applied`, the same
+  // object as TensorService's, outlives this object.
   FunctionService(ServedFunctions served, std::shared_ptr<sampler::PartitionAccess> tensors, AppliedWrites& applied,
                   const ServiceContext& context);
 
@@ -48,10 +48,10 @@ class FunctionService final : public internal::RawServerFunctions {
                                          grpc::ByteBuffer* reply) override;
 
  private:
-  // Calls `function` with the frame's tensor and returns its response.
+  // Calls `function` with `request`, U8 [n], and returns its response, U8 [m].
   Result<Tensor> Run(const PluginLibrary::Function& function, const tensor::v1::RequestIdentity& identity,
                      const Tensor& request, const FramedCall& call);
-  // Runs a function that changes tensors, unless an earlier attempt has. Finishes the call or returns an error.
+  // Runs a function that changes tensors, unless an earlier attempt has run it. Finishes the call or returns an error.
   Status ChangeOnce(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& header,
                     const Tensor& request, const std::shared_ptr<FramedCall>& call);
 
@@ -61,7 +61,7 @@ class FunctionService final : public internal::RawServerFunctions {
   AppliedWrites& applied_;
   AnswerCache answers_;
   const ServiceContext context_;
-  const ServiceContext context_of_calls_;  // with plugin_workers in place of workers
+  const ServiceContext call_context_;  // for CallFunction: plugin_workers in place of workers
 };
 
 }  // namespace espalier::server

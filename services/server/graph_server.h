@@ -19,19 +19,21 @@ struct GraphServerOptions {
   size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
   std::string partition_key;
   std::string job;                               // the job for which the server was started; other jobs are served too
-  uint64_t incarnation = 0;                      // of that job
-  ServedFunctions functions = {};                // of plugins; none by default
-  telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
+  uint64_t incarnation = 0;                      // of `job`
+  ServedFunctions functions = {};                // of plugins; default: none
+  telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: no metrics
 };
 
 // Thread-safe.
 class GraphServer {
  public:
-  // Starts serving one partition, until drained or destroyed.
+  // Starts a server of one partition, which serves until it is drained or destroyed. The errors are those of
+  // rpc::RpcServer::Start.
   static Result<std::unique_ptr<GraphServer>> Start(const GraphServerOptions& options, ServedGraph served,
                                                     std::shared_ptr<sampler::PartitionAccess> partition);
 
   const std::string& address() const { return rpc_->address(); }
+  // Returns the newest incarnation seen of the server's own job.
   uint64_t newest_incarnation() const { return gate_.newest_incarnation(); }
   // Refuses new calls and waits for those in progress, until the deadline.
   void Drain(Deadline deadline) { rpc_->Drain(deadline); }
@@ -41,7 +43,7 @@ class GraphServer {
               std::shared_ptr<sampler::PartitionAccess> partition);
 
   RequestGate gate_;
-  AppliedWrites applied_;  // shared: a client numbers its changes across all services
+  AppliedWrites applied_;  // of all services, because a client numbers its changes across services
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;

@@ -1,3 +1,6 @@
+// Each method decodes its request on a worker (HandleFramed), calls the partition, and passes it a callback that
+// encodes the result and finishes the call. Arrays of the request that the partition reads later are kept by the
+// callback.
 #include "services/server/graph_service.h"
 
 #include <utility>
@@ -15,7 +18,7 @@ namespace {
 
 using Call = std::shared_ptr<FramedCall>;
 
-// Returns a callback that finishes the call with the tensors made from the result, or with its error.
+// Returns a callback that finishes the call with the tensors that `encode` makes from the result, or with its error.
 template <class Response, class T, class Encode>
 std::function<void(Result<T>)> Answer(Call call, Encode encode) {
   return [call = std::move(call), encode = std::move(encode)](Result<T> result) {
@@ -24,16 +27,16 @@ std::function<void(Result<T>)> Answer(Call call, Encode encode) {
   };
 }
 
-// Returns a callback that finishes the call with the result's tensor. `request_ids` owns the memory of the requested
-// ids and is kept until then.
+// Returns a callback that finishes the call with the resulting tensor. The callback keeps `request_ids`, which owns the
+// memory of the requested ids.
 template <class Response, class Held>
 std::function<void(Result<Tensor>)> AnswerTensor(Call call, Held request_ids) {
   return Answer<Response, Tensor>(
       std::move(call), [held = std::move(request_ids)](const Tensor& tensor) { return std::vector<Tensor>{tensor}; });
 }
 
-// Ends are I64; they are sent as U32 if all of them fit.
-Tensor NarrowedEnds(const Tensor& ends) {
+// Returns the endpoints of edges, I64, as U32 if all of them fit.
+Tensor NarrowEndpoints(const Tensor& ends) {
   for (const int64_t id : ends.values<int64_t>()) {
     if (id < 0 || id > int64_t{0xffffffff}) return ends;
   }
@@ -119,11 +122,11 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
   return HandleFramed<Request>(
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         ASSIGN_OR_RETURN(const sampler::SeedQuery query, messages::DecodeSeedsRequest(frame, call->limits()));
-        const auto tensors_of = [query](const sampler::PartitionSeeds& seeds) {
+        const auto encode = [query](const sampler::PartitionSeeds& seeds) {
           return messages::EncodeSeedsReply(query, seeds);
         };
         partition_->SeedsOfStep(query, call->deadline(),
-                                Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(call, tensors_of));
+                                Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(call, encode));
         return Status();
       });
 }
@@ -170,7 +173,7 @@ grpc::ServerUnaryReactor* GraphService::FindEdges(grpc::CallbackServerContext* c
         auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
         partition_->FindEdges(type, *held, call->deadline(),
                               Answer<graph::v1::FindEdgesResponse, Tensor>(call, [held](const Tensor& ends) {
-                                return std::vector<Tensor>{NarrowedEnds(ends)};
+                                return std::vector<Tensor>{NarrowEndpoints(ends)};
                               }));
         return Status();
       });

@@ -1,4 +1,4 @@
-// The gRPC service GraphStore over a PartitionAccess: decode, call, encode.
+// The gRPC service GraphStore: the structure, columns and splits of one partition.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace espalier::server {
 
-// The part of the response to Describe that does not come from the gate (partition key, partition and incarnation).
+// What Describe returns, except for the partition key, the partition and the incarnation, which the request gate has.
 struct ServedGraph {
   std::string name;
   sampler::GraphDescription description;
@@ -32,7 +32,7 @@ using WithEdges = S::WithRawCallbackMethod_GatherEdgeRows<S::WithRawCallbackMeth
 using RawGraphStore = S::WithRawCallbackMethod_InDegrees<WithEdges>;
 }  // namespace internal
 
-// Thread-safe.
+// The methods are documented in proto/espalier/graph/v1/graph.proto. Thread-safe.
 class GraphService final : public internal::RawGraphStore {
  public:
   GraphService(ServedGraph served, std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);

@@ -1,4 +1,4 @@
-// Limits of one request. A request beyond them fails with RESOURCE_EXHAUSTED.
+// Limits of one request. A request that exceeds one fails with RESOURCE_EXHAUSTED.
 #pragma once
 
 #include "services/messages/service_limits.h"

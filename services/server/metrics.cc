@@ -5,8 +5,8 @@ namespace espalier::server {
 
 RpcMetrics::RpcMetrics(telemetry::MetricRegistry& registry) : registry_(registry) {}
 
-void RpcMetrics::Finished(const std::string& method, StatusCode code, double seconds, size_t request_bytes,
-                          size_t reply_bytes) {
+void RpcMetrics::RecordCall(const std::string& method, StatusCode code, double seconds, size_t request_bytes,
+                            size_t reply_bytes) {
   MutexLock lock(&mutex_);
   const auto [entry, is_new] = methods_.try_emplace(method);
   MethodSeries& metrics = entry->second;

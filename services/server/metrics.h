@@ -10,13 +10,13 @@
 
 namespace espalier::server {
 
-// Thread-safe. The registry outlives this.
+// Thread-safe. The registry outlives this object.
 class RpcMetrics {
  public:
   explicit RpcMetrics(telemetry::MetricRegistry& registry);
 
-  // Records one finished call of a method ("GatherRows"). Sizes are those of whole messages.
-  void Finished(const std::string& method, StatusCode code, double seconds, size_t request_bytes, size_t reply_bytes)
+  // Records one finished call of a method ("GatherRows"). Sizes are those of complete messages.
+  void RecordCall(const std::string& method, StatusCode code, double seconds, size_t request_bytes, size_t reply_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,5 +1,5 @@
-// The gRPC service MiniBatchStream over a graph: draws the batches that a trainer requests, in advance as far as the
-// trainer's credits allow.
+// The gRPC service MiniBatchStream: samples the batches that a trainer requests, ahead of the trainer as far as its
+// credits allow.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@
 namespace espalier::server {
 
 struct MiniBatchServiceOptions {
-  // How many batches of one stream are drawn concurrently, at least 1.
+  // How many batches of one stream are sampled concurrently, at least 1.
   uint32_t batches_at_once = 1;
-  // How long drawing one batch may wait for graph servers.
+  // How long the sampling of one batch may wait for graph servers.
   std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
   // Returns an error for a stream that does not belong to this sampler's job; null accepts all streams.
   std::function<Status(const messages::StreamPlan&)> admit;
 };
 
-// Thread-safe.
+// The stream is documented in proto/espalier/minibatch/v1/minibatch.proto. Thread-safe.
 class MiniBatchService final
     : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
  public:
-  // `neighbors` and `seeds` are thread-safe. These two and the objects that `context` points to outlive this.
+  // `neighbors` and `seeds` are thread-safe. They and the objects that `context` points to outlive the service.
   MiniBatchService(sampler::NeighborSource& neighbors, sampler::SeedSource& seeds, const ServiceContext& context,
                    MiniBatchServiceOptions options);
 

@@ -1,4 +1,4 @@
-// Calls a plugin's function with a view of the partition and maps its outcome to a response or an error.
+// Calls a plugin's function with a view of the partition and returns its response or an error.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace espalier::server {
 
-// The data that functions see. Immutable while functions may run.
+// The data that functions see. Must not change while a function may run.
 struct PluginPartition {
   std::shared_ptr<const graph::PartitionBook> book;
   std::shared_ptr<const graph::Partition> data;
@@ -21,15 +21,15 @@ struct PluginPartition {
 
 struct PluginCallOptions {
   Deadline deadline;
-  std::function<bool()> is_cancelled;  // whether the caller is gone; called on the calling thread
+  std::function<bool()> is_cancelled;  // returns whether the client has disconnected; called on the calling thread
   size_t max_response_bytes = 0;
   PluginTensors* tensors = nullptr;  // outlives the call; null: the function sees no tensors
 };
 
-// Runs the function on this thread, then makes the tensor changes that it has requested. Returns its response, U8 [n].
+// Runs the function on this thread, then makes the tensor changes that it has requested. Returns the response, U8 [n].
 // Errors: the function's own, prefixed with its name; Internal if it throws or returns an undefined status;
 // ResourceExhausted if the response exceeds the limit; DeadlineExceeded if there are changes and the deadline has
-// passed. After an error no tensor is changed.
+// passed. After an error the function's changes are not made.
 Result<Tensor> CallPlugin(const PluginLibrary::Function& function, const PluginPartition& partition,
                           std::span<const std::byte> request, const PluginCallOptions& options);
 

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMaxNamesShown = 20;
 constexpr size_t kMaxNameBytesShown = 260;  // of the requested name: two names and a slash
 
-// Returns Unimplemented with the existing names. `what` is the kind of entry in `existing`.
+// Returns Unimplemented with the existing names. `what` is "function" or "initializer".
 template <class Entry>
 Status NameNotFound(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
                     bool has_plugins) {

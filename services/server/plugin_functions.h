@@ -1,4 +1,4 @@
-// What the plugins of a graph server provide: callable functions, and initializers of tensors.
+// The functions and tensor initializers that the plugins of a graph server provide.
 #pragma once
 
 #include <map>
@@ -18,21 +18,21 @@ class PluginFunctions {
     std::string plugin_version;
   };
 
-  // No functions and no initializers.
+  // Has no functions and no initializers.
   PluginFunctions() = default;
   // Loads the files in this order, each once per process. Returns the first error of PluginLibrary::Load, or
   // InvalidArgument if two plugins have the same name.
   static Result<std::shared_ptr<const PluginFunctions>> Load(const std::vector<PluginFile>& files);
 
   bool empty() const { return by_name_.empty() && initializers_.empty(); }
-  const std::map<std::string, Function>& by_name() const { return by_name_; }  // "plugin/function"
-  // By "plugin/initializer".
+  // The keys are "plugin/function" and "plugin/initializer".
+  const std::map<std::string, Function>& by_name() const { return by_name_; }
   const std::map<std::string, PluginLibrary::Initializer>& initializers() const { return initializers_; }
 
   // Returns the function, which lives as long as this object, or Unimplemented with the names of the existing
   // functions.
   Result<const PluginLibrary::Function*> Find(const std::string& name) const;
-  Result<const PluginLibrary::Initializer*> FindInitializer(const std::string& name) const;  // likewise
+  Result<const PluginLibrary::Initializer*> FindInitializer(const std::string& name) const;  // like Find
 
  private:
   std::map<std::string, Function> by_name_;

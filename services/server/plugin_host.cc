@@ -1,6 +1,6 @@
-// The C functions of EspalierHost, called by plugins through a table (services/plugin/espalier_plugin.h), and the call
-// itself. Functions that take a type number check it. Plugins may be written in C, so the functions report errors by
-// status, and the tensor functions convert exceptions to one. Arrays are returned as views of the server's memory.
+// The C functions of EspalierHost, which plugins call through a table (services/plugin/espalier_plugin.h), and
+// RunPlugin. Functions that take a type number check it. Plugins may be written in C, so the functions return errors as
+// a status; the tensor functions also catch std::bad_alloc. Arrays are returned as views of the server's memory.
 #include "services/server/plugin_host.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 1024;
 
-constexpr bool IsNumbered(DType dtype, uint32_t number) { return static_cast<uint32_t>(dtype) == number; }
-static_assert(IsNumbered(DType::kBool, ESPALIER_BOOL) && IsNumbered(DType::kU8, ESPALIER_U8) &&
-              IsNumbered(DType::kI8, ESPALIER_I8) && IsNumbered(DType::kI16, ESPALIER_I16) &&
-              IsNumbered(DType::kI32, ESPALIER_I32) && IsNumbered(DType::kI64, ESPALIER_I64) &&
-              IsNumbered(DType::kF16, ESPALIER_F16) && IsNumbered(DType::kBF16, ESPALIER_BF16) &&
-              IsNumbered(DType::kF32, ESPALIER_F32) && IsNumbered(DType::kF64, ESPALIER_F64) &&
-              IsNumbered(DType::kU16, ESPALIER_U16) && IsNumbered(DType::kU32, ESPALIER_U32) &&
-              IsNumbered(DType::kU64, ESPALIER_U64));
+constexpr bool HasNumber(DType dtype, uint32_t number) { return static_cast<uint32_t>(dtype) == number; }
+static_assert(HasNumber(DType::kBool, ESPALIER_BOOL) && HasNumber(DType::kU8, ESPALIER_U8) &&
+              HasNumber(DType::kI8, ESPALIER_I8) && HasNumber(DType::kI16, ESPALIER_I16) &&
+              HasNumber(DType::kI32, ESPALIER_I32) && HasNumber(DType::kI64, ESPALIER_I64) &&
+              HasNumber(DType::kF16, ESPALIER_F16) && HasNumber(DType::kBF16, ESPALIER_BF16) &&
+              HasNumber(DType::kF32, ESPALIER_F32) && HasNumber(DType::kF64, ESPALIER_F64) &&
+              HasNumber(DType::kU16, ESPALIER_U16) && HasNumber(DType::kU32, ESPALIER_U32) &&
+              HasNumber(DType::kU64, ESPALIER_U64));
 
 EspalierArray MakeView(const Tensor& tensor) {
   return {tensor.bytes(), tensor.shape().data(), static_cast<uint32_t>(tensor.shape().size()),
@@ -33,7 +33,7 @@ constexpr EspalierArray kNoArray = {nullptr, nullptr, 0, ESPALIER_NO_DTYPE};
 bool IsNodeType(const EspalierCall* call, uint32_t type) { return type < call->book.schema().num_node_types(); }
 bool IsEdgeType(const EspalierCall* call, uint32_t type) { return type < call->book.schema().num_edge_types(); }
 
-int32_t PutColumn(const std::map<std::string, Tensor>& columns, const char* name, EspalierArray* out) {
+int32_t FindColumn(const std::map<std::string, Tensor>& columns, const char* name, EspalierArray* out) {
   if (name == nullptr) return ESPALIER_NOT_FOUND;
   const auto found = columns.find(name);
   if (found == columns.end()) return ESPALIER_NOT_FOUND;
@@ -100,12 +100,12 @@ int32_t HostNodeColumn(const EspalierCall* call, uint32_t type, const char* name
     *out = MakeView(nodes.original_ids);
     return ESPALIER_OK;
   }
-  return PutColumn(nodes.columns, name, out);
+  return FindColumn(nodes.columns, name, out);
 }
 
 int32_t HostEdgeColumn(const EspalierCall* call, uint32_t type, const char* name, EspalierArray* out) {
   if (!IsEdgeType(call, type) || type >= call->data.edge_columns.size()) return ESPALIER_NOT_FOUND;
-  return PutColumn(call->data.edge_columns[type], name, out);
+  return FindColumn(call->data.edge_columns[type], name, out);
 }
 
 int32_t HostLocateNode(const EspalierCall* call, uint32_t type, uint64_t global_id, uint32_t* partition,
@@ -145,13 +145,13 @@ void HostSetError(EspalierCall* call, const char* message) {
       call->message.begin(), call->message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
 }
 
-// Calls `ask` with the call's tensors and stores its status, whose message the plugin can read with `error`.
-template <class Ask>
-int32_t CallTensors(EspalierCall* call, Ask ask) {
+// Calls `operation` with the call's tensors and stores its status, whose message the plugin can read with `error`.
+template <class Operation>
+int32_t CallTensors(EspalierCall* call, Operation operation) {
   Status status = FailedPrecondition("initializers cannot access tensors");
   try {
-    if (call->tensors != nullptr) status = ask(*call->tensors);
-  } catch (const std::bad_alloc&) {  // which must not propagate into C code
+    if (call->tensors != nullptr) status = operation(*call->tensors);
+  } catch (const std::bad_alloc&) {  // an exception must not propagate into C code
     status = ResourceExhausted("out of memory for rows of a tensor");
   }
   const auto code = static_cast<int32_t>(status.code());
@@ -197,9 +197,9 @@ constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .change_rows = HostChangeRows,
                                 .error = HostError};
 
-// Returns whether espalier_plugin.h defines `status`. Other codes have their own meaning for clients: ABORTED, for
+// Returns whether espalier_plugin.h defines `status`. Clients interpret other codes in their own way: ABORTED, for
 // example, means an older incarnation.
-bool IsStatusOfPlugins(int32_t status) {
+bool IsPluginStatus(int32_t status) {
   switch (status) {
     case ESPALIER_INVALID_ARGUMENT:
     case ESPALIER_DEADLINE_EXCEEDED:
@@ -232,7 +232,7 @@ Status RunPlugin(const std::string& what, EspalierCall* call, const std::functio
                              " bytes");
   }
   if (status == ESPALIER_OK) return Status();
-  if (!IsStatusOfPlugins(status)) {
+  if (!IsPluginStatus(status)) {
     return Internal(what + ": it ended with status " + std::to_string(status) +
                     ", which is not a plugin status: " + call->message);
   }

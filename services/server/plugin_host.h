@@ -1,5 +1,4 @@
-// The host interface of a plugin call: the server's data and services that a plugin can use, and the result of the
-// call.
+// The host side of a plugin call: the functions of the server that a plugin can call, and the state of one call.
 #pragma once
 
 #include <functional>
@@ -14,17 +13,17 @@
 
 // The state of a call. Plugins hold a pointer to this opaque type. Used by one thread.
 struct EspalierCall {
-  // Both outlive the call and do not change during it.
+  // Both outlive the call and do not change during the call.
   const espalier::graph::PartitionBook& book;
   const espalier::graph::Partition& data;
   espalier::Deadline deadline;
-  std::function<bool()> is_cancelled = {};  // whether the caller is gone; empty: never
+  std::function<bool()> is_cancelled = {};  // returns whether the client has disconnected; empty: it has not
   size_t max_response_bytes = 0;
   espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: the plugin sees no tensors
   std::vector<uint8_t> response = {};
-  bool is_over_limit = false;
+  bool is_over_limit = false;          // the response would exceed max_response_bytes
   std::string message = {};            // error text set by the plugin
-  espalier::Status tensor_error = {};  // status of its last tensor operation
+  espalier::Status tensor_error = {};  // status of the plugin's last tensor operation
 };
 
 namespace espalier::server {

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kGuardBytes = 64;  // after the rows
 constexpr std::byte kGuard{0xa5};
 
-// Creating a tensor interprets NotFound as lost rows, so an initializer's NotFound is changed to another code.
+// Clients that create a tensor take NotFound for lost rows, so an initializer's NotFound is changed to another code.
 Status NotFoundToFailedPrecondition(Status status) {
   return status.code() == StatusCode::kNotFound ? FailedPrecondition(status.message()) : status;
 }

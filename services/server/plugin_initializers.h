@@ -9,14 +9,15 @@
 
 namespace espalier::server {
 
-// Thread-safe. Rows are filled on the calling thread in a buffer of their own with guard bytes, so writes of up to 64
-// bytes past the end are detected and damage no tensor.
+// Thread-safe. Rows are filled on the calling thread, in a separate buffer with guard bytes at its end, so that writes
+// of up to 64 bytes past the rows are detected and damage no tensor.
 class PluginInitializers final : public sampler::RowInitializers {
  public:
   explicit PluginInitializers(std::shared_ptr<const PluginFunctions> plugins) : plugins_(std::move(plugins)) {}
 
   Status CheckExists(const std::string& name) const override;
-  // Fills the rows. Returns Internal if the initializer wrote fewer or more bytes than the rows have.
+  // Fills the rows. Errors: those of the initializer (RunPlugin), with FailedPrecondition in place of NotFound;
+  // Internal if the initializer wrote fewer or more bytes than the rows have.
   Status Fill(const sampler::RowsToFill& rows, Deadline deadline) const override;
 
  private:

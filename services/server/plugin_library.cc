@@ -1,6 +1,6 @@
-// Loads a shared library with dlopen and checks what its exported function returns before any of it is used: the
-// version of the interface, then the number and the names of functions and initializers. Plugins of earlier versions
-// are accepted and converted to the current tables.
+// Loads a shared library with dlopen and calls its exported function, which returns a table. The version of the
+// interface, then the number and names of functions and initializers are checked before the table is used. Tables of
+// earlier versions are converted to that of the current version.
 #include "services/server/plugin_library.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint32_t kMaxEntries = 256;  // of each kind
+constexpr uint32_t kMaxEntries = 256;  // limit of the functions, and of the initializers
 
 // The table that version 1 of the interface returned.
 struct PluginOfVersion1 {
@@ -28,13 +28,14 @@ constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables a
 
 // Checks the file before dlopen is called, because the messages of dlopen contain less information.
 Status CheckIsFile(const std::string& path) {
-  struct stat about {};
-  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "opening it");
-  if (!S_ISREG(about.st_mode)) return FailedPrecondition("it is not a file");
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return FromErrno(errno, "opening it");
+  if (!S_ISREG(info.st_mode)) return FailedPrecondition("it is not a file");
   return Status();
 }
 
-// The table that the plugin's exported function returns. In every version its first field is the version.
+// Calls the plugin's exported function and returns its table. In every version, the first field of the table is the
+// version.
 template <class Plugin>
 Result<const Plugin*> CallEntryPoint(void* function, const std::string& symbol, uint32_t version) {
   const Plugin* const plugin = reinterpret_cast<const Plugin* (*)()>(function)();
@@ -46,8 +47,8 @@ Result<const Plugin*> CallEntryPoint(void* function, const std::string& symbol, 
                             " (services/plugin/espalier_plugin.h)");
 }
 
-// Returns the table of any supported version as one of the current version.
-Result<EspalierPlugin> Open(const std::string& path) {
+// Loads the library and returns its table, converted to that of the current version.
+Result<EspalierPlugin> LoadTable(const std::string& path) {
   if (!path.starts_with('/')) return InvalidArgument("the path is not absolute");
   RETURN_IF_ERROR(CheckIsFile(path));
   // RTLD_NOW: unresolved symbols fail here, not during a call. RTLD_LOCAL: other libraries do not see the plugin's
@@ -84,11 +85,12 @@ Result<EspalierPlugin> Open(const std::string& path) {
 }
 
 Status CheckCounts(const EspalierPlugin& plugin) {
-  const auto fits = [](uint32_t count, const void* entries) {
+  const auto is_valid = [](uint32_t count, const void* entries) {
     return count <= kMaxEntries && (count == 0 || entries != nullptr);
   };
   const bool has_any = plugin.num_functions > 0 || plugin.num_initializers > 0;
-  if (has_any && fits(plugin.num_functions, plugin.functions) && fits(plugin.num_initializers, plugin.initializers)) {
+  if (has_any && is_valid(plugin.num_functions, plugin.functions) &&
+      is_valid(plugin.num_initializers, plugin.initializers)) {
     return Status();
   }
   return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
@@ -96,10 +98,11 @@ Status CheckCounts(const EspalierPlugin& plugin) {
                             std::to_string(kMaxEntries) + " of each at most");
 }
 
-// Checks the name and the code of one function or initializer; `what` is the kind.
-Status CheckEntry(const std::string& what, const std::string& name, bool has_code, std::set<std::string>* names) {
+// Checks the name and the pointer of one function or initializer; `what` is "function" or "initializer". Adds the name
+// to `names`.
+Status CheckEntry(const std::string& what, const std::string& name, bool has_pointer, std::set<std::string>* names) {
   if (const Status valid = graph::CheckName(what, name); !valid.ok()) return FailedPrecondition(valid.message());
-  if (!has_code) return FailedPrecondition("its " + what + " '" + name + "' is null");
+  if (!has_pointer) return FailedPrecondition("its " + what + " '" + name + "' is null");
   if (!names->insert(name).second) return FailedPrecondition("it has two " + what + "s '" + name + "'");
   return Status();
 }
@@ -156,7 +159,7 @@ Result<PluginFile> ParsePluginFile(const std::string& text) {
 Result<PluginLibrary> PluginLibrary::Load(const PluginFile& file) {
   const std::string what = "plugin '" + file.name + "' (" + file.path + ")";
   RETURN_IF_ERROR(graph::CheckName("plugin", file.name));
-  ASSIGN_OR_RETURN(const EspalierPlugin plugin, Open(file.path).While(what));
+  ASSIGN_OR_RETURN(const EspalierPlugin plugin, LoadTable(file.path).While(what));
   RETURN_IF_ERROR(CheckCounts(plugin).While(what));
   PluginLibrary library;
   library.name_ = file.name;

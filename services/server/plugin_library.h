@@ -18,12 +18,12 @@ struct PluginFile {
 };
 
 enum class FunctionKind : uint8_t {
-  kCalledOnce = ESPALIER_CALLED_ONCE,
-  kIdempotent = ESPALIER_IDEMPOTENT,
-  kChanging = ESPALIER_CHANGING,  // changes tensors
+  kCalledOnce = ESPALIER_CALLED_ONCE,  // clients do not retry calls
+  kIdempotent = ESPALIER_IDEMPOTENT,   // clients retry calls
+  kChanging = ESPALIER_CHANGING,       // changes tensors; clients retry calls, but the function runs once
 };
 
-// Parses "name=/path/of/library.so". InvalidArgument says what is wrong with the text.
+// Parses "name=/path/of/library.so". InvalidArgument: the text is not of this form.
 Result<PluginFile> ParsePluginFile(const std::string& text);
 
 // Immutable; thread-safe. The library is never unloaded, because it may have started threads or registered callbacks.
@@ -39,9 +39,10 @@ class PluginLibrary {
     EspalierInitializer initializer = nullptr;
   };
 
-  // Loads the library, which runs its static initializers. Errors, all with the plugin's name and file: NotFound or
-  // PermissionDenied for the file; FailedPrecondition if it cannot be loaded, is not a plugin, has another version of
-  // the interface, or has functions or initializers that cannot be called.
+  // Loads the library, which runs its static initializers. Errors name the plugin and the file: NotFound or
+  // PermissionDenied for the file; InvalidArgument: the plugin's name is invalid or the path is not absolute;
+  // FailedPrecondition: the library cannot be loaded, is not a plugin, has an unsupported version of the interface, or
+  // its tables of functions and initializers are invalid.
   static Result<PluginLibrary> Load(const PluginFile& file);
 
   const std::string& name() const { return name_; }

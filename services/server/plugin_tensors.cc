@@ -1,3 +1,7 @@
+// A plugin finds a tensor by name and then refers to it by a number, the index in known_. The owner of the tensors
+// answers through callbacks; WaitForResult and WaitForStatus block until it has. Change copies the values into
+// changes_, which Apply writes after the function has returned. A read of a row that the same call has changed is
+// refused, because it would return the old values.
 #include "services/server/plugin_tensors.h"
 
 #include <cstring>
@@ -15,20 +19,20 @@ namespace {
 using sampler::RowsOf;
 using sampler::RowWrite;
 
-constexpr bool IsNumbered(RowsOf of, uint32_t number) { return static_cast<uint32_t>(of) == number; }
-static_assert(IsNumbered(RowsOf::kNodes, ESPALIER_ROWS_OF_NODES) &&
-              IsNumbered(RowsOf::kEdges, ESPALIER_ROWS_OF_EDGES) && IsNumbered(RowsOf::kOwn, ESPALIER_ROWS_OF_OWN));
-constexpr bool IsNumbered(RowWrite write, uint32_t number) { return static_cast<uint32_t>(write) == number; }
-static_assert(IsNumbered(RowWrite::kAssign, ESPALIER_ASSIGN) && IsNumbered(RowWrite::kAdd, ESPALIER_ADD) &&
-              IsNumbered(RowWrite::kMin, ESPALIER_MIN) && IsNumbered(RowWrite::kMax, ESPALIER_MAX) &&
-              IsNumbered(RowWrite::kOr, ESPALIER_OR));
+constexpr bool HasNumber(RowsOf of, uint32_t number) { return static_cast<uint32_t>(of) == number; }
+static_assert(HasNumber(RowsOf::kNodes, ESPALIER_ROWS_OF_NODES) && HasNumber(RowsOf::kEdges, ESPALIER_ROWS_OF_EDGES) &&
+              HasNumber(RowsOf::kOwn, ESPALIER_ROWS_OF_OWN));
+constexpr bool HasNumber(RowWrite write, uint32_t number) { return static_cast<uint32_t>(write) == number; }
+static_assert(HasNumber(RowWrite::kAssign, ESPALIER_ASSIGN) && HasNumber(RowWrite::kAdd, ESPALIER_ADD) &&
+              HasNumber(RowWrite::kMin, ESPALIER_MIN) && HasNumber(RowWrite::kMax, ESPALIER_MAX) &&
+              HasNumber(RowWrite::kOr, ESPALIER_OR));
 
 constexpr size_t kMaxNameBytes = 128;      // the limit of graph::CheckName
-constexpr uint64_t kBytesOfAChange = 256;  // overhead besides rows and values, as documented in espalier_plugin.h
+constexpr uint64_t kBytesPerChange = 256;  // overhead besides rows and values, as documented in espalier_plugin.h
 
-// Calls `ask` and blocks until the owner has answered, which an owner in this process does at once.
+// Calls `ask` with a callback and blocks until the callback is called. An owner in this process calls it at once.
 template <class T, class Ask>
-Result<T> AnswerTo(Ask ask) {
+Result<T> WaitForResult(Ask ask) {
   const auto answer = std::make_shared<std::promise<Result<T>>>();
   ask([answer](Result<T> result) { answer->set_value(std::move(result)); });
   return answer->get_future().get();
@@ -69,10 +73,10 @@ EspalierTensor PluginTensors::MakeView(uint32_t number, const Known& known) {
           .total = known.total};
 }
 
-Result<PluginTensors::Known> PluginTensors::Described(const sampler::TensorId& id) {
+Result<PluginTensors::Known> PluginTensors::Describe(const sampler::TensorId& id) {
   Known known;
   known.id = id;
-  ASSIGN_OR_RETURN(known.description, AnswerTo<sampler::TensorDescription>([&](auto done) {
+  ASSIGN_OR_RETURN(known.description, WaitForResult<sampler::TensorDescription>([&](auto done) {
                      tensors_.Describe(id, caller_.deadline, std::move(done));
                    }));
   if (!known.description.is_complete) return Unavailable("tensor '" + id.name + "' is being created by another client");
@@ -98,21 +102,21 @@ Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, Es
   id.incarnation = caller_.incarnation;
   for (uint32_t number = 0; number < known_.size(); ++number) {
     const sampler::TensorId& known = known_[number].id;
-    const bool is_meant = known.rows.of == id.rows.of && known.rows.type == id.rows.type && known.name == id.name;
-    if (!is_meant) continue;
+    const bool is_same = known.rows.of == id.rows.of && known.rows.type == id.rows.type && known.name == id.name;
+    if (!is_same) continue;
     *out = MakeView(number, known_[number]);
     return Status();
   }
-  ASSIGN_OR_RETURN(Known found, Described(id));
+  ASSIGN_OR_RETURN(Known found, Describe(id));
   known_.push_back(std::move(found));
   *out = MakeView(static_cast<uint32_t>(known_.size() - 1), known_.back());
   return Status();
 }
 
-Result<PluginTensors::Known*> PluginTensors::Numbered(uint32_t tensor) {
+Result<PluginTensors::Known*> PluginTensors::FindByNumber(uint32_t tensor) {
   if (tensor < known_.size()) return &known_[tensor];
   return InvalidArgument("no tensor " + std::to_string(tensor) + ": the call has found " +
-                         std::to_string(known_.size()));
+                         std::to_string(known_.size()) + " tensors");
 }
 
 Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, const EspalierTensorRows& rows) const {
@@ -150,7 +154,7 @@ Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::v
   for (; known.changes_seen < changes_.size(); ++known.changes_seen) {
     const RowChange& change = changes_[known.changes_seen];
     if (change.tensor != tensor) continue;
-    known.is_changed.resize(known.count);  // one bit per row; a row itself has at least a byte
+    known.is_changed.resize(known.count);  // one bit per row, so less memory than the rows
     for (const LocalRowId row : change.rows) known.is_changed[row.value] = true;
   }
   if (known.is_changed.empty()) return Status();
@@ -163,7 +167,7 @@ Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::v
 }
 
 Status PluginTensors::Read(uint32_t tensor, const EspalierTensorRows& rows) {
-  ASSIGN_OR_RETURN(Known* const known, Numbered(tensor));
+  ASSIGN_OR_RETURN(Known* const known, FindByNumber(tensor));
   ASSIGN_OR_RETURN(const std::vector<LocalRowId> requested, CheckRows(*known, rows));
   RETURN_IF_ERROR(CheckUnchanged(tensor, *known, requested));
   std::vector<uint32_t> positions(requested.size());
@@ -174,7 +178,7 @@ Status PluginTensors::Read(uint32_t tensor, const EspalierTensorRows& rows) {
 }
 
 Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows) {
-  ASSIGN_OR_RETURN(Known* const known, Numbered(tensor));
+  ASSIGN_OR_RETURN(Known* const known, FindByNumber(tensor));
   const std::string what = "tensor '" + known->id.name + "'";
   if (use_ != TensorUse::kChanges) {
     return FailedPrecondition(what + " cannot be changed by a function that is not ESPALIER_CHANGING");
@@ -183,7 +187,7 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
   const auto write = static_cast<RowWrite>(how);
   RETURN_IF_ERROR(sampler::CheckWrite(write, known->description.dtype).While(what));
   ASSIGN_OR_RETURN(std::vector<LocalRowId> changed, CheckRows(*known, rows));
-  const uint64_t bytes = kBytesOfAChange + changed.size() * sizeof(LocalRowId) + rows.value_bytes;
+  const uint64_t bytes = kBytesPerChange + changed.size() * sizeof(LocalRowId) + rows.value_bytes;
   if (bytes > limits_.max_change_bytes - change_bytes_) {
     return ResourceExhausted(what + ": the call's changes would take " + std::to_string(change_bytes_ + bytes) +
                              " bytes, the limit is " + std::to_string(limits_.max_change_bytes));
@@ -210,7 +214,7 @@ Status PluginTensors::Apply() {
       tensors_.Write(known.id, change.write, std::move(change.rows), std::move(change.values), caller_.deadline,
                      std::move(done));
     });
-    // The change was checked when it was requested; since then only the tensor may have been dropped.
+    // Change has checked the rows and values. A tensor that has been dropped since gives NotFound, which is no error.
     if (!made.ok() && made.code() != StatusCode::kNotFound) return Internal("changing rows: " + made.message());
   }
   return Status();

@@ -1,4 +1,4 @@
-// The mutable tensors of a job as one call of a plugin's function sees them. Reads return the current rows. Changes are
+// Access of one call of a plugin's function to the mutable tensors of a job. Reads return the current rows. Changes are
 // deferred until the function has returned, so that either all changes of a call are made or none.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace espalier::server {
 // Whether a function only reads tensors or also changes them.
 enum class TensorUse { kReads, kChanges };
 
-// Used by one thread. Everything that a plugin passes is checked, except for invalid pointers.
+// Not thread-safe. Everything that a plugin passes is checked, except that its pointers are assumed to be valid.
 class PluginTensors {
  public:
   struct Caller {
@@ -26,7 +26,7 @@ class PluginTensors {
     uint64_t incarnation = 0;
     Deadline deadline;
   };
-  // `tensors`, `book` and `limits` outlive this. `partition` is the one whose rows `tensors` holds.
+  // `tensors`, `book` and `limits` outlive this object. `tensors` holds the rows of `partition`.
   PluginTensors(sampler::PartitionTensors& tensors, const graph::PartitionBook& book, PartitionId partition,
                 Caller caller, TensorUse use, const ServiceLimits& limits);
 
@@ -36,14 +36,14 @@ class PluginTensors {
   Status Read(uint32_t tensor, const EspalierTensorRows& rows);
   Status Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows);
 
-  // Makes the requested changes in order, each under its tensor's lock; changes of a tensor that has been dropped
-  // meanwhile are skipped. Returns DeadlineExceeded, and makes none, if the caller's deadline has passed. Called at
-  // most once.
+  // Makes the requested changes in order, each under its tensor's lock; changes of a tensor that has been dropped since
+  // are skipped. DeadlineExceeded: the caller's deadline has passed, and no change is made. Called at most once.
   Status Apply();
 
  private:
+  // A tensor that the plugin has found.
   struct Known {
-    sampler::TensorId id;  // creation included
+    sampler::TensorId id;  // with the creation number
     sampler::TensorDescription description;
     uint64_t first = 0, count = 0, total = 0;  // as in EspalierTensor
     uint64_t row_bytes = 0;
@@ -58,10 +58,11 @@ class PluginTensors {
   };
 
   static EspalierTensor MakeView(uint32_t number, const Known& known);
-  Result<Known> Described(const sampler::TensorId& id);
-  Result<Known*> Numbered(uint32_t tensor);
+  Result<Known> Describe(const sampler::TensorId& id);
+  Result<Known*> FindByNumber(uint32_t tensor);
   // Returns the rows after checking that they exist and that values and dtype fit the tensor.
   Result<std::vector<LocalRowId>> CheckRows(const Known& known, const EspalierTensorRows& rows) const;
+  // FailedPrecondition: this call has requested a change of one of the rows.
   Status CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows);
 
   sampler::PartitionTensors& tensors_;

@@ -18,14 +18,14 @@ namespace espalier::server {
 // after a restart. Thread-safe.
 class RequestGate {
  public:
-  // Number of jobs, besides the server's own, whose newest incarnation is remembered. The least recently active job is
-  // forgotten first.
+  // Number of jobs, besides the server's own job, whose newest incarnation is remembered. The job whose last request is
+  // oldest is forgotten first.
   static constexpr size_t kOtherJobs = 1024;
 
   // `job` is the job that the server was started for, `incarnation` its incarnation. `job` may be empty.
   RequestGate(std::string partition_key, PartitionId partition, std::string job, uint64_t incarnation);
 
-  // Returns OK, or why the request is refused. Remembers the request's incarnation if it is newer.
+  // Returns OK, or why the request is refused. Remembers the request's incarnation if it is the newest of its job.
   Status Admit(const tensor::v1::RequestIdentity& identity);
 
   const std::string& partition_key() const { return partition_key_; }
@@ -38,9 +38,9 @@ class RequestGate {
  private:
   struct OtherJob {
     uint64_t newest_incarnation = 0;
-    uint64_t last_request = 0;  // by num_requests_
+    uint64_t last_request = 0;  // value of num_requests_ at the job's last request
   };
-  // Records an incarnation and returns the newest one of the job, this one included.
+  // Records an incarnation and returns the newest one recorded of the job.
   uint64_t RaiseOwn(uint64_t incarnation);
   uint64_t RaiseOther(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 

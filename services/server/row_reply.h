@@ -1,5 +1,4 @@
-// Responses that consist of rows, and responses without content; shared by the services of columns, tensors and
-// embeddings.
+// Responses that consist of rows, and empty responses, for the services GraphStore, TensorStore and EmbeddingStore.
 #pragma once
 
 #include <memory>
@@ -15,14 +14,14 @@ namespace espalier::server {
 // The rows of a response under construction: written in place, in the order of the request, and sent without a copy.
 class RowReply {
  public:
-  // Returns ResourceExhausted if the response would exceed the limit. `query` owns the memory of the requested ids
-  // and is kept until the response is sent.
+  // Allocates the rows. `query` owns the memory of the requested ids and is kept until the response is sent.
+  // ResourceExhausted: the response would exceed limits.max_reply_bytes.
   static Result<std::shared_ptr<RowReply>> Make(size_t num_rows, uint64_t row_bytes, Tensor query,
                                                 const ServiceLimits& limits);
 
-  // Returns the sink to gather into; valid as long as this.
+  // Returns the sink to gather into; valid as long as this object.
   sampler::RowSink sink() const { return {bytes_.get(), row_bytes_, positions_}; }
-  // Returns U8 [rows, row_bytes], which shares ownership of the memory.
+  // Returns U8 [num_rows, row_bytes], which shares ownership of the memory.
   Tensor rows() const;
 
  private:

@@ -14,22 +14,26 @@ struct SamplerServerOptions {
   rpc::ServerOptions rpc;
   ServiceLimits limits;
   int worker_threads = 1;
+  // Batches of all streams that may wait for a worker; a stream whose batch finds the queue full gets UNAVAILABLE.
   size_t queue_capacity = 4096;
   std::string partition_key;
   std::string job;           // the job whose mini-batches this server samples
-  uint64_t incarnation = 0;  // of that job
+  uint64_t incarnation = 0;  // of `job`
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
   std::function<Status(const messages::StreamPlan&)> admit;  // an error refuses the stream; null accepts all
-  telemetry::MetricRegistry* metrics = nullptr;              // outlives the server; null: none
+  telemetry::MetricRegistry* metrics = nullptr;              // outlives the server; null: no metrics
 };
 
 // Thread-safe.
 class SamplerServer {
  public:
+  // Starts a server of mini-batches of `graph`, which serves until it is drained or destroyed. The errors are those of
+  // rpc::RpcServer::Start.
   static Result<std::unique_ptr<SamplerServer>> Start(const SamplerServerOptions& options,
                                                       std::shared_ptr<sampler::PartitionedGraph> graph);
 
   const std::string& address() const { return rpc_->address(); }
+  // Refuses new streams and waits for those in progress, until the deadline.
   void Drain(Deadline deadline) { rpc_->Drain(deadline); }
 
  private:

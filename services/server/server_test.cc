@@ -202,8 +202,8 @@ TEST(DrawBoundsTest, LimitsFanOutsTimesBatch) {
 TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {
   telemetry::MetricRegistry registry;
   RpcMetrics metrics(registry);
-  metrics.Finished("GatherRows", StatusCode::kOk, 0.01, 100, 2000);
-  metrics.Finished("GatherRows", StatusCode::kNotFound, 0.01, 50, 0);
+  metrics.RecordCall("GatherRows", StatusCode::kOk, 0.01, 100, 2000);
+  metrics.RecordCall("GatherRows", StatusCode::kNotFound, 0.01, 50, 0);
   const std::string text = registry.Serialize();
   EXPECT_THAT(text, HasSubstr("espalier_rpc_request_bytes_total{method=\"GatherRows\"} 150"));
   EXPECT_THAT(text, HasSubstr("espalier_rpc_reply_bytes_total{method=\"GatherRows\"} 2000"));

@@ -22,10 +22,10 @@ Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
   }
   sampler::TensorId id;
   id.rows.of = static_cast<sampler::RowsOf>(tensor.rows_of());
-  const bool own = id.rows.of == sampler::RowsOf::kOwn;
-  if (own ? tensor.type() != 0 : tensor.num_own_rows() != 0) {
-    return InvalidArgument(own ? "the tensor has rows of its own and a type: expected type 0"
-                               : "the tensor has rows of a type and a number of own rows: expected 0 own rows");
+  const bool is_own = id.rows.of == sampler::RowsOf::kOwn;
+  if (is_own ? tensor.type() != 0 : tensor.num_own_rows() != 0) {
+    return InvalidArgument(is_own ? "the tensor has rows of its own and a type: expected type 0"
+                                  : "the tensor has rows of a type and a number of own rows: expected 0 own rows");
   }
   id.rows.type = static_cast<uint16_t>(tensor.type());
   id.rows.num_own_rows = tensor.num_own_rows();
@@ -86,12 +86,12 @@ Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write) {
 }
 
 Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction) {
-  const bool known = tensor::v1::Reduction_IsValid(reduction) && reduction != tensor::v1::REDUCTION_UNSPECIFIED;
-  if (known) return static_cast<sampler::Reduction>(reduction);
+  const bool is_known = tensor::v1::Reduction_IsValid(reduction) && reduction != tensor::v1::REDUCTION_UNSPECIFIED;
+  if (is_known) return static_cast<sampler::Reduction>(reduction);
   return InvalidArgument("there is no reduction of kind " + std::to_string(reduction));
 }
 
-Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits) {
+Result<std::span<const LocalRowId>> ParseLocalRows(const Tensor& tensor, const ServiceLimits& limits) {
   RETURN_IF_ERROR(messages::CheckIdTensor(tensor, /*wide_allowed=*/false, limits));
   return std::span<const LocalRowId>(reinterpret_cast<const LocalRowId*>(tensor.bytes()),
                                      static_cast<size_t>(tensor.num_elements()));

@@ -1,4 +1,5 @@
-// Converts requests of TensorStore to the arguments of PartitionTensors. Pure. Untrusted input.
+// Converts requests of TensorStore to the arguments of PartitionTensors. Requests are untrusted; errors are
+// InvalidArgument unless a comment names another.
 #pragma once
 
 #include <span>
@@ -13,19 +14,18 @@ namespace espalier::server {
 Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
                                         const tensor::v1::RequestIdentity& identity);
 Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);
-// Returns the initializer; zeros if the message has no kind. InvalidArgument: the kind is unknown to this program. The
-// caller checks the rest with CheckSpec.
+// Returns the initializer; zeros if the message has no kind. Only the kind is checked; the caller checks the values
+// with CheckSpec.
 Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& requested);
 Result<sampler::RowWrite> ParseRowWrite(tensor::v1::RowWrite write);
 Result<sampler::Reduction> ParseReduction(tensor::v1::Reduction reduction);
 
-// Returns the local rows of a tensor U32 [k], viewed in place; InvalidArgument for another dtype or shape,
-// ResourceExhausted if k exceeds the limit.
-Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits);
+// Returns a view of a tensor U32 [k] as local rows. ResourceExhausted: k exceeds limits.max_rows.
+Result<std::span<const LocalRowId>> ParseLocalRows(const Tensor& tensor, const ServiceLimits& limits);
 
 // Returns a CreateResponse or a DescribeTensorResponse.
 template <class Response>
-Response Described(const sampler::TensorDescription& description) {
+Response MakeDescription(const sampler::TensorDescription& description) {
   Response response;
   response.set_dtype(static_cast<uint32_t>(description.dtype));
   response.mutable_row_shape()->Add(description.row_shape.begin(), description.row_shape.end());

@@ -1,3 +1,6 @@
+// Each method decodes its request on a worker (HandleFramed), calls the partition's tensors, and finishes the call in a
+// callback. Create, Write, Combine and Drop go through ApplyOnce, so that a repeated request does not change a tensor
+// again; Complete needs no such check, because completing a tensor twice has no effect.
 #include "services/server/tensor_service.h"
 
 #include <optional>
@@ -14,10 +17,10 @@ namespace {
 using Call = std::shared_ptr<FramedCall>;
 
 template <class Response>
-sampler::Done<sampler::TensorDescription> AnswerDescribed(Call call) {
+sampler::Done<sampler::TensorDescription> AnswerDescription(Call call) {
   return [call = std::move(call)](const Result<sampler::TensorDescription>& description) {
     if (!description.ok()) return call->Finish(description.status());
-    call->FinishWith(Described<Response>(*description), {});
+    call->FinishWith(MakeDescription<Response>(*description), {});
   };
 }
 
@@ -43,21 +46,22 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
 
 Status TensorService::CreateNow(const Call& call, const sampler::TensorSpec& spec,
                                 const tensor::v1::CreateRequest& request) {
-  const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
+  const auto description = std::make_shared<std::optional<sampler::TensorDescription>>();
   return ApplyOnce(
       applied_, request.change(), call->deadline(),
       [&](sampler::DoneStatus done) {
         tensors().Create(spec, request.creation(), call->deadline(),
-                         [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
-                           if (created.ok()) *made = *created;
+                         [description, done = std::move(done)](Result<sampler::TensorDescription> created) {
+                           if (created.ok()) *description = *created;
                            done(created.status());
                          });
       },
-      [this, call, made, id = spec.id](const Status& status) {
+      [this, call, description, id = spec.id](const Status& status) {
         if (!status.ok()) return call->Finish(status);
-        if (made->has_value()) return call->FinishWith(Described<tensor::v1::CreateResponse>(**made), {});
-        // Applied by an earlier attempt whose response was lost.
-        tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
+        if (description->has_value())
+          return call->FinishWith(MakeDescription<tensor::v1::CreateResponse>(**description), {});
+        // An earlier attempt has created the tensor, but its response was lost.
+        tensors().Describe(id, call->deadline(), AnswerDescription<tensor::v1::CreateResponse>(call));
       });
 }
 
@@ -81,7 +85,7 @@ grpc::ServerUnaryReactor* TensorService::Describe(grpc::CallbackServerContext* c
       context_, "DescribeTensor", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
-        tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::DescribeTensorResponse>(call));
+        tensors().Describe(id, call->deadline(), AnswerDescription<tensor::v1::DescribeTensorResponse>(call));
         return Status();
       });
 }
@@ -92,7 +96,7 @@ grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* conte
   return HandleFramed<Request>(
       context_, "Read", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 1));
-        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> requested, ParseLocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(requested.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
@@ -107,7 +111,7 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
   return HandleFramed<
       Request>(context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
     RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 2));
-    ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
+    ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, ParseLocalRows(frame.tensors[0], call->limits()));
     ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
     ASSIGN_OR_RETURN(const sampler::RowWrite write, ParseRowWrite(frame.header.write()));
     return ApplyOnce(

@@ -18,10 +18,11 @@ using RawTensorStore =
             T::WithRawCallbackMethod_Reduce<T::WithRawCallbackMethod_Drop<T::Service>>>>>>>>;
 }  // namespace internal
 
-// A repeated change is acknowledged and not applied again. Thread-safe.
+// The methods are documented in proto/espalier/tensor/v1/tensor.proto. A repeated change is acknowledged but not
+// applied again. Thread-safe.
 class TensorService final : public internal::RawTensorStore {
  public:
-  // `applied`, shared with the other services that change the partition's tensors, outlives this.
+  // `applied`, shared with the other services that change the partition's tensors, outlives this object.
   TensorService(std::shared_ptr<sampler::PartitionAccess> partition, AppliedWrites& applied,
                 const ServiceContext& context);
 
@@ -45,7 +46,7 @@ class TensorService final : public internal::RawTensorStore {
  private:
   sampler::PartitionTensors& tensors() const { return partition_->tensors(); }
 
-  // Creates the tensor. Finishes the call or returns an error.
+  // Creates the tensor on this thread. Finishes the call or returns an error.
   Status CreateNow(const std::shared_ptr<FramedCall>& call, const sampler::TensorSpec& spec,
                    const tensor::v1::CreateRequest& request);
 

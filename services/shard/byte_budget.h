@@ -15,34 +15,35 @@ class ByteBudget {
   ByteBudget(const ByteBudget&) = delete;
   ByteBudget& operator=(const ByteBudget&) = delete;
 
-  // Reserves `bytes` and returns true, or returns false and reserves nothing if they exceed the limit.
-  bool Take(uint64_t bytes) {
-    uint64_t taken = taken_.load();
+  // Reserves `bytes` and returns true; if they exceed the rest of the limit, reserves nothing and returns false.
+  bool TryReserve(uint64_t bytes) {
+    uint64_t reserved = reserved_.load();
     do {
-      if (bytes > limit_ - taken) return false;
-    } while (!taken_.compare_exchange_weak(taken, taken + bytes));
+      if (bytes > limit_ - reserved) return false;
+    } while (!reserved_.compare_exchange_weak(reserved, reserved + bytes));
     return true;
   }
   // Releases bytes that were reserved.
-  void Give(uint64_t bytes) { taken_ -= bytes; }
+  void Release(uint64_t bytes) { reserved_ -= bytes; }
 
   uint64_t limit() const { return limit_; }
-  uint64_t taken() const { return taken_; }
+  uint64_t reserved() const { return reserved_; }
 
  private:
   const uint64_t limit_;
-  std::atomic<uint64_t> taken_ = 0;  // atomic, because owners do not share a lock; never above limit_
+  std::atomic<uint64_t> reserved_ = 0;  // atomic, because owners do not share a lock; never above limit_
 };
 
-// Budgets for the gradients that wait for the current step and for the next one; trainers are never further apart. Each
-// step has its own budget, so whether its gradients fit does not depend on gradients sent ahead for the next step,
-// possibly for other rows. Copies share the two budgets. Thread-safe.
+// Two budgets: for the gradients that wait for the current step and for those that wait for the next step (trainers are
+// at most one step apart). Each step has its own budget, so that gradients which some trainers have already sent for
+// the next step, even for other rows, do not keep the current step from completing. Copies share the budgets.
+// Thread-safe.
 class StepBudgets {
  public:
-  explicit StepBudgets(uint64_t limit_of_step)
-      : budgets_{std::make_shared<ByteBudget>(limit_of_step), std::make_shared<ByteBudget>(limit_of_step)} {}
+  explicit StepBudgets(uint64_t limit_per_step)
+      : budgets_{std::make_shared<ByteBudget>(limit_per_step), std::make_shared<ByteBudget>(limit_per_step)} {}
 
-  const std::shared_ptr<ByteBudget>& Of(uint64_t step) const { return budgets_[step % budgets_.size()]; }
+  const std::shared_ptr<ByteBudget>& ForStep(uint64_t step) const { return budgets_[step % budgets_.size()]; }
 
  private:
   std::array<std::shared_ptr<ByteBudget>, 2> budgets_;

@@ -1,3 +1,6 @@
+// Checks the dtypes and shapes of all arrays, and the values of those that are used as indices: indptr, and the local
+// ids, ordinals and positions of splits. Other code returns the ids of source nodes and of the directory to its callers
+// but does not index with them, so their values are not read here.
 #include "services/shard/check_partition.h"
 
 #include <limits>
@@ -7,20 +10,20 @@
 namespace espalier::shard {
 namespace {
 
-Status Bad(const std::string& what, const std::string& found, const std::string& expected) {
+Status Mismatch(const std::string& what, const std::string& found, const std::string& expected) {
   return DataLoss(what + " is " + found + ", expected " + expected);
 }
 
 Status CheckIds(const std::string& what, const Tensor& ids, uint64_t length) {
   const bool is_ids = ids.dtype() == DType::kU32 || ids.dtype() == DType::kU64 || (ids.empty() && length == 0);
   if (is_ids && ids.shape().size() == 1 && static_cast<uint64_t>(ids.num_rows()) == length) return {};
-  return Bad(what, ids.ToString(), "U32 or U64 [" + std::to_string(length) + "]");
+  return Mismatch(what, ids.ToString(), "U32 or U64 [" + std::to_string(length) + "]");
 }
 
 Status CheckColumns(const std::string& owner, const std::map<std::string, Tensor>& columns, uint64_t length) {
   for (const auto& [name, column] : columns) {
     if (!column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == length) continue;
-    return Bad("column '" + name + "' of " + owner, column.ToString(), std::to_string(length) + " rows");
+    return Mismatch("column '" + name + "' of " + owner, column.ToString(), std::to_string(length) + " rows");
   }
   return {};
 }
@@ -29,8 +32,9 @@ Status CheckNodes(const graph::PartitionBook& book, const graph::Partition& part
   const std::string name = "node type '" + book.schema().NodeTypeName(type) + "'";
   const graph::OwnedNodes& nodes = partition.nodes[type.value];
   const uint64_t count = book.NumOwnedNodes(partition.id, type);
-  if (nodes.count != count) return Bad(name, std::to_string(nodes.count) + " nodes", std::to_string(count));
-  if (count > std::numeric_limits<uint32_t>::max()) return Bad(name, std::to_string(count) + " nodes", "below 2^32");
+  if (nodes.count != count) return Mismatch(name, std::to_string(nodes.count) + " nodes", std::to_string(count));
+  if (count > std::numeric_limits<uint32_t>::max())
+    return Mismatch(name, std::to_string(count) + " nodes", "fewer than 2^32");
   RETURN_IF_ERROR(CheckIds("original_ids of " + name, nodes.original_ids, count));
   RETURN_IF_ERROR(CheckColumns(name, nodes.columns, count));
   const graph::DirectorySlice& directory = partition.directory[type.value];
@@ -47,12 +51,12 @@ Status CheckIndptr(const std::string& name, const Tensor& indptr, uint64_t num_e
       previous = value;
       continue;
     }
-    return Bad("indptr[" + std::to_string(i) + "] of " + name, std::to_string(value),
-               "at least " + std::to_string(previous) + " and at most " + std::to_string(num_edges));
+    return Mismatch("indptr[" + std::to_string(i) + "] of " + name, std::to_string(value),
+                    "at least " + std::to_string(previous) + " and at most " + std::to_string(num_edges));
   }
   if (values.size() > 0 && (values[0] != 0 || previous != num_edges)) {
-    return Bad("indptr of " + name, "from " + std::to_string(values[0]) + " to " + std::to_string(previous),
-               "from 0 to " + std::to_string(num_edges));
+    return Mismatch("indptr of " + name, "from " + std::to_string(values[0]) + " to " + std::to_string(previous),
+                    "from 0 to " + std::to_string(num_edges));
   }
   return {};
 }
@@ -69,7 +73,7 @@ Status CheckEdges(const graph::PartitionBook& book, const graph::Partition& part
   return CheckColumns(name, partition.edge_columns[type.value], num_edges);
 }
 
-// Checks that ordinals and local ids ascend and stay below their bounds.
+// Checks that ordinals and local ids ascend and are below their bounds.
 Status CheckSplitPart(const std::string& name, const graph::SplitPart& part, uint64_t num_nodes) {
   const auto count = static_cast<uint64_t>(part.local_ids.num_rows());
   RETURN_IF_ERROR(CheckIds("local ids of " + name, part.local_ids, count));
@@ -78,9 +82,9 @@ Status CheckSplitPart(const std::string& name, const graph::SplitPart& part, uin
   for (uint64_t i = 0; i < count; ++i) {
     const bool ascends = i == 0 || (locals[i - 1] < locals[i] && ordinals[i - 1] < ordinals[i]);
     if (ascends && locals[i] < num_nodes && ordinals[i] < part.total) continue;
-    return Bad("entry " + std::to_string(i) + " of " + name,
-               "local id " + std::to_string(locals[i]) + ", ordinal " + std::to_string(ordinals[i]),
-               "ascending, below " + std::to_string(num_nodes) + " and " + std::to_string(part.total));
+    return Mismatch("entry " + std::to_string(i) + " of " + name,
+                    "local id " + std::to_string(locals[i]) + ", ordinal " + std::to_string(ordinals[i]),
+                    "ascending, below " + std::to_string(num_nodes) + " and " + std::to_string(part.total));
   }
   return {};
 }
@@ -90,7 +94,7 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
     for (const auto& [type, parts] : by_type) {
       const std::string name = "split '" + split + "' of node type " + std::to_string(type);
       if (type >= book.schema().num_node_types() || parts.size() != 3) {
-        return Bad(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
+        return Mismatch(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
       }
       for (size_t part = 0; part < parts.size(); ++part) {
         const std::string part_name = ToString(static_cast<graph::SplitPartName>(part));
@@ -101,7 +105,7 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
   return {};
 }
 
-// Checks that ordinals ascend and stay below the total, and ends below their bounds.
+// Checks that ordinals ascend and are below the total, and that endpoints are below their bounds.
 Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& part, uint64_t num_sources,
                           uint64_t num_owned) {
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
@@ -112,17 +116,17 @@ Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& p
   for (uint64_t i = 0; i < count; ++i) {
     const bool ascends = (i == 0 || ordinals[i - 1] < ordinals[i]) && ordinals[i] < part.total;
     if (ascends && sources[i] < num_sources && destinations[i] < num_owned) continue;
-    return Bad("entry " + std::to_string(i) + " of " + name,
-               std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", ordinal " +
-                   std::to_string(ordinals[i]),
-               "ends below " + std::to_string(num_sources) + " and " + std::to_string(num_owned) +
-                   ", ascending ordinals below " + std::to_string(part.total));
+    return Mismatch("entry " + std::to_string(i) + " of " + name,
+                    std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", ordinal " +
+                        std::to_string(ordinals[i]),
+                    "endpoints below " + std::to_string(num_sources) + " and " + std::to_string(num_owned) +
+                        ", ascending ordinals below " + std::to_string(part.total));
   }
   return {};
 }
 
-// Checks the positions of a split's edges: either there are none, or each is an in-edge of the edge's destination from
-// its source, or equal to the number of in-edges.
+// Checks the positions of a split's edges, if there are any: each is that of an in-edge from the pair's source to its
+// destination, or equal to the number of in-edges.
 Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part, const graph::InEdges& in_edges) {
   if (part.positions.empty()) return {};
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
@@ -133,9 +137,9 @@ Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part,
     const uint64_t position = positions[i], first = indptr[destinations[i]], last = indptr[destinations[i] + 1];
     if (position == indices.size()) continue;
     if (first <= position && position < last && indices[position] == sources[i]) continue;
-    return Bad("position " + std::to_string(i) + " of " + name, std::to_string(position),
-               "an edge of " + std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", or " +
-                   std::to_string(indices.size()));
+    return Mismatch("position " + std::to_string(i) + " of " + name, std::to_string(position),
+                    "an edge of " + std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", or " +
+                        std::to_string(indices.size()));
   }
   return {};
 }
@@ -145,7 +149,7 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
     for (const auto& [number, parts] : by_type) {
       const std::string name = "split '" + split + "' of edge type " + std::to_string(number);
       if (number >= book.schema().num_edge_types() || parts.size() != 3) {
-        return Bad(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
+        return Mismatch(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
       }
       const EdgeTypeId type(number);
       for (size_t part = 0; part < parts.size(); ++part) {
@@ -163,11 +167,12 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
 Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& partition) {
   const graph::GraphSchema& schema = book.schema();
   if (partition.nodes.size() != schema.num_node_types() || partition.directory.size() != schema.num_node_types()) {
-    return Bad("number of node types", std::to_string(partition.nodes.size()), std::to_string(schema.num_node_types()));
+    return Mismatch("number of node types", std::to_string(partition.nodes.size()),
+                    std::to_string(schema.num_node_types()));
   }
   if (partition.in_edges.size() != schema.num_edge_types()) {
-    return Bad("number of edge types", std::to_string(partition.in_edges.size()),
-               std::to_string(schema.num_edge_types()));
+    return Mismatch("number of edge types", std::to_string(partition.in_edges.size()),
+                    std::to_string(schema.num_edge_types()));
   }
   for (uint16_t type = 0; type < schema.num_node_types(); ++type) {
     RETURN_IF_ERROR(CheckNodes(book, partition, NodeTypeId(type)));
@@ -183,7 +188,7 @@ Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& par
 
 Status CheckPartition(const graph::PartitionBook& book, const graph::Partition& partition) {
   if (partition.id.value >= book.num_partitions()) {
-    return InvalidArgument("partition " + std::to_string(partition.id.value) + " of " +
+    return InvalidArgument("partition " + std::to_string(partition.id.value) + " does not exist; the book has " +
                            std::to_string(book.num_partitions()));
   }
   return CheckArrays(book, partition).While("partition " + std::to_string(partition.id.value));

@@ -5,7 +5,8 @@
 
 namespace espalier::shard {
 
-// Returns OK, or DataLoss with the array and what was expected of it.
+// Returns OK, or DataLoss with the array, what was found and what was expected. InvalidArgument: the book has no
+// partition with this id.
 Status CheckPartition(const graph::PartitionBook& book, const graph::Partition& partition);
 
 }  // namespace espalier::shard

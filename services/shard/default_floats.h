@@ -1,4 +1,4 @@
-// The default floating-point environment of a process, regardless of what its threads have changed.
+// A scope with the default floating-point environment.
 #pragma once
 
 #include <cfenv>
@@ -7,7 +7,7 @@ namespace espalier::shard {
 
 // Sets the calling thread's floating-point environment to FE_DFL_ENV, subnormal numbers included, and restores the
 // previous one on destruction. A trainer's threads flush subnormal numbers to zero and a graph server's do not, but
-// both must write the same bits into learnable rows. Owned by one thread.
+// both must write the same bits into learnable rows. Must be destroyed on the thread that created it.
 class DefaultFloats {
  public:
   DefaultFloats() {

@@ -263,19 +263,19 @@ TEST_F(DrawMethodsTest, RefuseInvalidOptions) {
 
   query = Query(3, DrawMethod::kNeighbor);
   query.draw.time_column = "when";
-  refused(query, StatusCode::kInvalidArgument, "0 times");
+  refused(query, StatusCode::kInvalidArgument, "0 values in times");
   query.relations[0].times = times;
   query.draw.time_column = "whenever";
   refused(query, StatusCode::kNotFound, "'whenever'");
   query.draw.time_column = "w";
-  refused(query, StatusCode::kInvalidArgument, "not ordered by it");
+  refused(query, StatusCode::kInvalidArgument, "not ordered by the column");
   query.draw.time_column = "when-f";
   refused(query, StatusCode::kInvalidArgument, "one integer for each edge");
 
   query = Query(1, DrawMethod::kNeighbor);
   query.relations[0].walks = walks;
   query.relations.push_back(Query(1, DrawMethod::kNeighbor).relations[0]);
-  refused(query, StatusCode::kInvalidArgument, "0 walks");
+  refused(query, StatusCode::kInvalidArgument, "0 values in walks");
 
   const testing::TestGraph bare = testing::MakeTestGraph(TimedGraph(edges), 1, 0);
   const Status no_ids = bare.graph->SampleInEdges(Query(3, DrawMethod::kLabor), Soon()).status();

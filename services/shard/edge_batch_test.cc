@@ -179,7 +179,7 @@ TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
   const TestGraph test = testing::MakeTestGraph(RatedGraph(), 1, 7);
   sampler::SeedQuery of_nodes{.node_type = kRater, .split = "rated", .batch_size = 4};
   of_nodes.edge_column = "rating";
-  EXPECT_THAT(test.graph->SeedsOfStep(of_nodes, Soon()).status().message(), HasSubstr("come with edges of one type"));
+  EXPECT_THAT(test.graph->SeedsOfStep(of_nodes, Soon()).status().message(), HasSubstr("only with edges of one type"));
 }
 
 // Forwards to another seed source and counts the rows of edge columns that it returns.

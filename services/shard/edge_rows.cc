@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Returns the position of each pair's edge. Several edges with the same endpoints are accepted if is_same(position,
-// position) holds for them; otherwise the pair is refused as `several`.
+// Returns the position of each pair's edge. A pair of several edges is accepted if is_same(position, position) holds
+// for them; otherwise it is InvalidArgument, and the message says that the pair is `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                             const RequestedEdges& requested, uint64_t max_lookups, const char* several,
@@ -33,7 +33,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
   };
   const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
   std::vector<uint64_t> position(sources.size(), kNoEdge);
-  std::vector<size_t> order;  // pairs that have to be searched
+  std::vector<size_t> order;  // pairs without a position
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!requested.positions.empty() && requested.positions[i] < indices.size()) {
       position[i] = requested.positions[i];
@@ -55,7 +55,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     const uint64_t begin = indptr[destination], end = indptr[destination + 1];
     if (end - begin > max_lookups - lookups) {
       return ResourceExhausted("finding the edges needs more than " + std::to_string(max_lookups) +
-                               " look-ups: send a smaller request");
+                               " lookups: send a smaller request");
     }
     lookups += end - begin;
     const auto group = std::span(order).subspan(first, last - first);
@@ -85,14 +85,14 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
 
 }  // namespace
 
-Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                               const RequestedEdges& requested, uint64_t max_lookups) {
+Result<std::vector<uint64_t>> FindEdgePositions(const graph::InEdges& in_edges, const Tensor& original_ids,
+                                                const RequestedEdges& requested, uint64_t max_lookups) {
   const auto never = [](uint64_t, uint64_t) { return false; };
   return FindPositions(in_edges, original_ids, requested, max_lookups, "several edges", never);
 }
 
-Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const RequestedEdges& requested, uint64_t max_lookups) {
+Result<Tensor> FindEdgeRows(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
+                            const RequestedEdges& requested, uint64_t max_lookups) {
   const size_t row_bytes = column.row_bytes();
   const auto have_one_row = [&](uint64_t a, uint64_t b) {
     return std::memcmp(column.bytes() + a * row_bytes, column.bytes() + b * row_bytes, row_bytes) == 0;

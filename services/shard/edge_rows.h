@@ -1,5 +1,5 @@
-// Rows of an edge column, looked up by the ends of edges, for callers that have pairs of nodes and no edge ids. A split
-// can give the position of the edge that a pair denotes; this selects one of several parallel edges.
+// Rows of an edge column, looked up by the endpoints of edges, for callers that have pairs of nodes and no edge ids. A
+// split can contain the position of the edge that a pair denotes, which selects one of several parallel edges.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct RequestedEdges {
   std::span<const uint64_t> positions = {};
 };
 
-// Returns [edges]: the position in in_edges.indices of the in-edge of destinations[i] from sources[i]. Arguments and
-// errors are those of RowsOfEdges, except that parallel edges are always InvalidArgument.
-Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
-                                               const RequestedEdges& requested, uint64_t max_lookups);
+// Returns [edges]: the position in in_edges.indices of the in-edge from sources[i] to destinations[i]. Arguments and
+// errors are those of FindEdgeRows, except that a pair of parallel edges without a position is always InvalidArgument.
+Result<std::vector<uint64_t>> FindEdgePositions(const graph::InEdges& in_edges, const Tensor& original_ids,
+                                                const RequestedEdges& requested, uint64_t max_lookups);
 
-// Returns [edges, row shape...]: row i is the column's row of the in-edge of destinations[i] from sources[i].
-// `in_edges` and the edges' split have passed CheckPartition, `column` has a row for each in-edge, destinations exist,
-// and original_ids (of the owned destinations) are used in messages. InvalidArgument names a pair that is not an edge
-// or, without a position, whose parallel edges have different rows; ResourceExhausted if the lookup would visit more
-// than max_lookups in-edges (each distinct destination's in-edges count once).
-Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const RequestedEdges& requested, uint64_t max_lookups);
+// Returns [edges, row shape...]: row i is the column's row of the in-edge from sources[i] to destinations[i].
+// `in_edges` and the edges' split have passed CheckPartition, `column` has a row for each in-edge, and destinations
+// exist. `original_ids`, of the owned destinations, are only for messages. InvalidArgument names a pair that is not an
+// edge, or a pair without a position whose parallel edges have different rows. ResourceExhausted if the lookup would
+// visit more than max_lookups in-edges (those of each distinct destination count once).
+Result<Tensor> FindEdgeRows(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
+                            const RequestedEdges& requested, uint64_t max_lookups);
 
 }  // namespace espalier::shard

@@ -1,3 +1,6 @@
+// Each kind of dtype has a struct (Integers, Booleans, Floats, ShortFloats) with its operations, and VisitElements
+// calls a kernel with the struct of a dtype. The result of a reduction does not depend on the order of rows: integers
+// wrap around, floating-point sums are exact (ExactSum), and minimum and maximum order the two zeros by sign.
 #include "services/shard/element_kernels.h"
 
 #include <algorithm>
@@ -29,7 +32,7 @@ struct Integers {
   static Value Or(Value a, Value b) { return static_cast<T>(a | b); }
 };
 
-struct Booleans {  // any byte but 0 is true
+struct Booleans {  // any byte other than 0 is true
   using Stored = uint8_t;
   using Value = uint8_t;
   static Value Load(Stored stored) { return stored != 0; }
@@ -83,7 +86,7 @@ bool IsNan(Value value) {
   return false;
 }
 
-// +0 and -0 are ordered by sign, so that no result depends on the order of rows.
+// Returns whether the sign bit is set, which orders -0 before +0.
 template <class Value>
 bool IsNegative(Value value) {
   if constexpr (std::is_floating_point_v<Value>) return std::signbit(value);
@@ -114,12 +117,13 @@ void ForEachElement(std::byte* into, const std::byte* from, uint64_t num_element
   }
 }
 
-// A reduction accumulates in the widest type of the kind.
+// The type in which a reduction accumulates: the widest of the kind of `Value`.
 template <class Value>
 using Wide = std::conditional_t<std::is_floating_point_v<Value>, double,
                                 std::conditional_t<std::is_signed_v<Value>, int64_t, uint64_t>>;
 
-// Calls step(column's result so far, element) row by row; with `from_first_row` the first row initializes the results.
+// Calls step(column's result so far, element) row by row. The results begin as the first row with `from_first_row`,
+// otherwise as zeros.
 template <class Elements, class Result, class Step>
 Tensor ReduceColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns, bool from_first_row, Step step) {
   const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);
@@ -134,7 +138,7 @@ Tensor ReduceColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_colu
 }
 
 template <class Elements>
-Tensor SumsOfColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns) {
+Tensor SumColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns) {
   using Value = typename Elements::Value;
   if constexpr (std::is_floating_point_v<Value>) {
     const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);
@@ -147,8 +151,8 @@ Tensor SumsOfColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_colu
     std::vector<int64_t> words;
     words.reserve(num_columns * ExactSum::kWords);
     for (const ExactSum& sum : sums) {
-      const auto of_sum = sum.Words();
-      words.insert(words.end(), of_sum.begin(), of_sum.end());
+      const auto of_column = sum.Words();
+      words.insert(words.end(), of_column.begin(), of_column.end());
     }
     return Tensor::FromVector(std::move(words),
                               {static_cast<int64_t>(num_columns), static_cast<int64_t>(ExactSum::kWords)});
@@ -203,7 +207,7 @@ Tensor ReduceRows(Reduction reduction, DType dtype, const std::byte* rows, uint6
             rows, num_rows, num_columns, /*from_first_row=*/true,
             [](Result largest, Value value) { return Larger(largest, static_cast<Result>(value)); });
     }
-    return SumsOfColumns<Elements>(rows, num_rows, num_columns);
+    return SumColumns<Elements>(rows, num_rows, num_columns);
   });
 }
 

@@ -37,7 +37,7 @@ TEST(EmbeddingLimitsTest, NumberOfEmbeddingsPerJobIsLimited) {
   const uint64_t of_two = tensors.SizeBytes();
   const Status third = create("a", "third");
   EXPECT_EQ(third.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(third.message(), HasSubstr("more than 2 of one job"));
+  EXPECT_THAT(third.message(), HasSubstr("the job already has 2 tables of learnable rows"));
   EXPECT_EQ(tensors.SizeBytes(), of_two) << "nothing is left of it";
   EXPECT_TRUE(create("b", "third").ok());
 }

@@ -1,6 +1,6 @@
 // How a step is applied. Pieces for step version_ are collected in current_, pieces of trainers that are one step ahead
 // in next_. The thread that completes current_ sets is_applying_, updates the rows without holding mutex_ (no other
-// thread changes current_ any more, and TensorRows has its own lock), then moves next_ to current_, increments the
+// thread changes the complete current_, and TensorRows has its own lock), then moves next_ to current_, increments the
 // version, and wakes its waiters. If the new current_ is complete too, the same thread continues. Hence steps are
 // applied one at a time and in order, whatever the order in which pieces arrive.
 #include "services/shard/embedding_rows.h"
@@ -17,7 +17,7 @@ namespace {
 
 bool IsRounded(const sampler::EmbeddingSpec& spec) { return spec.dtype != DType::kF32; }
 
-float Widened(DType dtype, uint16_t bits) { return dtype == DType::kF16 ? HalfToFloat(bits) : BFloat16ToFloat(bits); }
+float Widen(DType dtype, uint16_t bits) { return dtype == DType::kF16 ? HalfToFloat(bits) : BFloat16ToFloat(bits); }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64
   const auto* rounded = reinterpret_cast<const uint16_t*>(rows);
   for (uint64_t row = 0; row < count; ++row) {
     if (IsRounded(spec)) {
-      for (size_t i = 0; i < spec.width; ++i) *state++ = Widened(spec.dtype, *rounded++);
+      for (size_t i = 0; i < spec.width; ++i) *state++ = Widen(spec.dtype, *rounded++);
     }
     state = std::fill_n(state, state_width, initial);
   }
@@ -52,11 +52,11 @@ EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<Tensor
       num_rows_(rows->num_rows()),
       has_state_(state != nullptr),
       version_(spec_.first_version),
-      current_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(version_))),
-      next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(version_ + 1))),
+      current_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_))),
+      next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_ + 1))),
       waits_(std::move(waits)),
       number_in_waits_(number_in_waits) {
-  ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "an optimizer without its state";
+  ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "the state tensor does not match StateRowWidth";
 }
 
 EmbeddingRows::~EmbeddingRows() { waits_->Close(number_in_waits_); }
@@ -81,17 +81,17 @@ Status EmbeddingRows::CheckPiece(const sampler::GradientPiece& piece) const {
   return Status();
 }
 
-Result<EmbeddingRows::Tensors> EmbeddingRows::Hold() const {
+Result<EmbeddingRows::Tensors> EmbeddingRows::HoldTensors() const {
   Tensors tensors{rows_.lock(), state_.lock()};
   if (tensors.rows != nullptr && has_state_ == (tensors.state != nullptr)) return tensors;
   return NotFound("learnable rows '" + spec_.id.name + "' have been dropped");
 }
 
-Result<EmbeddingRows::StepState> EmbeddingRows::Take(sampler::GradientPiece piece) {
-  RETURN_IF_ERROR(Hold().status());
+Result<EmbeddingRows::StepState> EmbeddingRows::AddPiece(sampler::GradientPiece piece) {
+  RETURN_IF_ERROR(HoldTensors().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
-  // A repeated message that arrives late: its step has already been applied, with this piece.
+  // This is a repeated message that arrives late: its step has been applied with this piece.
   if (piece.step < version_) return StepState::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
@@ -112,7 +112,7 @@ Result<EmbeddingRows::StepState> EmbeddingRows::Take(sampler::GradientPiece piec
 
 void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) {
   const uint64_t number = piece.step;
-  const Result<StepState> step = Take(std::move(piece));
+  const Result<StepState> step = AddPiece(std::move(piece));
   if (!step.ok() || *step == StepState::kIncompleteOrApplied) return done(step.status());
   // A trainer that is one step ahead is acknowledged when the rows reach its step, and until then sends no further
   // gradients.
@@ -150,7 +150,7 @@ void EmbeddingRows::GiveUp() {
 }
 
 bool EmbeddingRows::ApplyStep() {
-  const Result<Tensors> tensors = Hold();
+  const Result<Tensors> tensors = HoldTensors();
   if (!tensors.ok()) {
     GiveUp();
     return false;
@@ -162,10 +162,10 @@ bool EmbeddingRows::ApplyStep() {
     gradients = current_.get();  // complete, so it does not change until this thread replaces it
     number = version_ + 1;
   }
-  const std::vector<RowGradients> parts = gradients->InOrder();
+  const std::vector<RowGradients> parts = gradients->GetOrdered();
   if (!parts.empty()) {
-    const TensorRows::Changing rows(*tensors->rows);
-    std::optional<TensorRows::Changing> state;
+    const TensorRows::ExclusiveAccess rows(*tensors->rows);
+    std::optional<TensorRows::ExclusiveAccess> state;
     if (has_state_) state.emplace(*tensors->state);
     const DefaultFloats floats;
     const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
@@ -176,7 +176,7 @@ bool EmbeddingRows::ApplyStep() {
   bool more = false;
   {
     MutexLock lock(&mutex_);
-    auto after_next = std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(number + 1));
+    auto after_next = std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(number + 1));
     applied = std::exchange(current_, std::exchange(next_, std::move(after_next)));
     version_ = number;
     more = is_applying_ = current_->IsComplete();
@@ -187,7 +187,7 @@ bool EmbeddingRows::ApplyStep() {
 }
 
 Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink) {
-  ASSIGN_OR_RETURN(const Tensors tensors, Hold());
+  ASSIGN_OR_RETURN(const Tensors tensors, HoldTensors());
   RETURN_IF_ERROR(tensors.rows->Gather(rows, sink));
   // The version is checked after the read: a step that started in the meantime may have changed some of the rows that
   // were read. While a trainer still has to read this version, no step can start, because the trainer sends its

@@ -20,9 +20,9 @@ namespace espalier::shard {
 // Thread-safe.
 class EmbeddingRows {
  public:
-  // Returns rows at spec.first_version. Both tensors hold their first values; `state` is null if the optimizer has none
-  // (StateRowWidth 0). `budgets` limits the gradients that are received and not yet applied. Returns the error of
-  // VersionWaits::Open (ResourceExhausted: its thread cannot be started).
+  // Returns learnable rows at version spec.first_version. `rows` and `state` have their initial values; `state` is null
+  // if StateRowWidth is 0. `budgets` limits the gradients that are received and not yet applied. Returns the error of
+  // VersionWaits::Open (ResourceExhausted: the thread of `waits` cannot be started).
   static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                                                      std::shared_ptr<TensorRows> state,
                                                      std::shared_ptr<VersionWaits> waits, StepBudgets budgets);
@@ -34,7 +34,7 @@ class EmbeddingRows {
   const sampler::EmbeddingSpec& spec() const { return spec_; }
   uint64_t version() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As in PartitionEmbeddings. A step is applied on the thread that delivers its last piece.
+  // See Push and Read of PartitionEmbeddings. A step is applied on the thread that delivers its last piece.
   void Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) ABSL_LOCKS_EXCLUDED(mutex_);
   void Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink, Deadline deadline,
             sampler::DoneStatus done);
@@ -45,26 +45,27 @@ class EmbeddingRows {
 
   // The state of a piece's step after the piece was added.
   enum class StepState {
-    kIncompleteOrApplied,
-    kAwaitsOthers,  // the trainer's pieces are complete, and it is one step ahead of other trainers
-    kComplete,      // another thread applies it, possibly after the previous step
-    kToBeApplied    // this thread must apply it
+    kIncompleteOrApplied,  // pieces are missing, or the step has been applied before
+    kAwaitsOthers,         // the trainer has sent all its pieces, and is one step ahead of other trainers
+    kComplete,             // another thread applies it, possibly after the previous step
+    kToBeApplied           // this thread must apply it
   };
 
   Status CheckPiece(const sampler::GradientPiece& piece) const;
-  Result<StepState> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds the piece to its step.
+  Result<StepState> AddPiece(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
   // Applies the current step. Returns whether the next step is complete too.
   bool ApplyStep() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends a step that can no longer be applied, because the tensors were dropped.
   void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
   Status Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The tensors, kept alive during one request; `state` is null if there is none. Hold returns NotFound if they have
-  // been dropped.
+  // The tensors, kept alive during one request; `state` is null if there is none. HoldTensors returns NotFound if they
+  // have been dropped.
   struct Tensors {
     std::shared_ptr<TensorRows> rows, state;
   };
-  Result<Tensors> Hold() const;
+  Result<Tensors> HoldTensors() const;
   LearnableTable MakeTable(std::byte* rows, std::byte* state) const;
 
   const sampler::EmbeddingSpec spec_;
@@ -80,12 +81,12 @@ class EmbeddingRows {
   bool is_applying_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StepGradients> current_ ABSL_GUARDED_BY(mutex_);  // of step version_
   std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are one step ahead
-  SparseStep step_;                                                 // used by the thread that applies a step
+  SparseStep step_;                                                 // only for the thread that applies a step
   const std::shared_ptr<VersionWaits> waits_;
-  const uint64_t number_in_waits_;
+  const uint64_t number_in_waits_;  // of these rows (VersionWaits::Open)
 };
 
-// Writes the initial state rows [count, StateRowWidth], derived from the rows [count, width].
+// Writes the initial state [count, StateRowWidth] of learnable rows [count, width] of dtype spec.dtype.
 void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64_t count, float* state);
 
 }  // namespace espalier::shard

@@ -24,7 +24,7 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
          a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
-Status TooManyWaiters(const sampler::TensorId& embedding) {
+Status MakeQueueFullError(const sampler::TensorId& embedding) {
   return Unavailable("learnable rows '" + embedding.name + "' are being created or dropped");
 }
 
@@ -43,9 +43,9 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
-  const bool is_taken_on =
-      RunInTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateAlone(spec, deadline)); });
-  if (!is_taken_on) done(TooManyWaiters(spec.id));
+  const bool is_accepted =
+      RunInTurn(ToKey(spec.id), [this, spec, deadline, done] { done(CreateInTurn(spec, deadline)); });
+  if (!is_accepted) done(MakeQueueFullError(spec.id));
 }
 
 bool Embeddings::RunInTurn(const Key& key, std::function<void()> work) {
@@ -72,16 +72,16 @@ bool Embeddings::RunInTurn(const Key& key, std::function<void()> work) {
   }
 }
 
-Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) {
+Status Embeddings::CreateInTurn(const sampler::EmbeddingSpec& spec, Deadline deadline) {
   std::shared_ptr<EmbeddingRows> other_run;
   {
     MutexLock lock(&mutex_);
     const auto found = rows_.find(ToKey(spec.id));
     if (found != rows_.end() && found->second->spec().incarnation == spec.incarnation) {
       const sampler::EmbeddingSpec& known = found->second->spec();
-      const bool of_runs = known.id.creation != 0 && spec.id.creation != 0;
+      const bool have_runs = known.id.creation != 0 && spec.id.creation != 0;
       if (IsSame(known, spec)) return Status();
-      if (!of_runs || known.id.creation == spec.id.creation) {
+      if (!have_runs || known.id.creation == spec.id.creation) {
         return AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
       }
       other_run = std::move(found->second);
@@ -93,14 +93,14 @@ Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline dead
 }
 
 Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorSpec& spec, Deadline deadline) {
-  // The run's creation number, so that a late message of another run finds nothing.
+  // The tensor has the run's creation number, so that a late message of another run does not find it.
   const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
   // Built-in initializers finish soon, regardless of the caller's deadline.
   const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
-  // NotFound: another creator's tensor has the name, because its creation number is of another register.
+  // NotFound: the tensor that has the name is another creator's, because its creation number is of another register.
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
   if (!is_taken && !made->ok()) return made->status();
   if (is_taken || (*made)->creation != creation)
@@ -114,8 +114,8 @@ Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
     return std::get<0>(entry.first) == spec.id.job && entry.first != ToKey(spec.id);
   });
   if (static_cast<size_t>(of_job) < limits_.max_embeddings_per_job) return Status();
-  return ResourceExhausted("learnable rows '" + spec.id.name + "' would be one of more than " +
-                           std::to_string(limits_.max_embeddings_per_job) + " of one job");
+  return ResourceExhausted("creating learnable rows '" + spec.id.name + "': the job already has " +
+                           std::to_string(of_job) + " tables of learnable rows, which is the limit");
 }
 
 Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) {
@@ -123,18 +123,17 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadli
   RETURN_IF_ERROR(tensors_.EnterIncarnation(spec.id.job, spec.incarnation));
   ForgetOlderThan(spec);
   RETURN_IF_ERROR(CheckRoomFor(spec));
-  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec), deadline));
-  const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
+  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::ToRowsSpec(spec), deadline));
+  const sampler::TensorId id = sampler::ToRowsSpec(spec).id;
   Status made;
   std::shared_ptr<TensorRows> state;
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
     auto tensor = NewTensor(
-        {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}},
-        deadline);
+        {.id = sampler::ToStateId(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}}, deadline);
     made = tensor.status();
     if (tensor.ok()) {
       state = *std::move(tensor);
-      const TensorRows::Changing from(*rows), to(*state);
+      const TensorRows::ExclusiveAccess from(*rows), to(*state);
       FillState(spec, from.bytes(), rows->num_rows(), reinterpret_cast<float*>(to.bytes()));
     }
   }
@@ -146,7 +145,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadli
   }
   if (!made.ok()) {
     DropTensor(id);
-    if (state != nullptr) DropTensor(sampler::StateOfEmbedding(id));
+    if (state != nullptr) DropTensor(sampler::ToStateId(id));
   }
   return made;
 }
@@ -165,7 +164,8 @@ void Embeddings::ForgetOlderThan(const sampler::EmbeddingSpec& spec) {
 void Embeddings::Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
                       sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
   if (rows.size() > limits_.max_rows_per_request) {
-    return done(ResourceExhausted(std::to_string(rows.size()) + " rows in one request"));
+    return done(ResourceExhausted(std::to_string(rows.size()) + " rows in one request, the limit is " +
+                                  std::to_string(limits_.max_rows_per_request)));
   }
   const auto found = Find(embedding);
   if (!found.ok()) return done(found.status());
@@ -175,7 +175,8 @@ void Embeddings::Read(const sampler::TensorId& embedding, uint64_t version, std:
 void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
                       sampler::DoneStatus done) {
   if (piece.rows.size() > limits_.max_rows_per_request) {
-    return done(ResourceExhausted(std::to_string(piece.rows.size()) + " gradients in one request"));
+    return done(ResourceExhausted(std::to_string(piece.rows.size()) + " gradients in one request, the limit is " +
+                                  std::to_string(limits_.max_rows_per_request)));
   }
   const auto found = Find(embedding);
   if (!found.ok()) return done(found.status());
@@ -183,14 +184,14 @@ void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece
 }
 
 void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::DoneStatus done) {
-  const bool is_taken_on = RunInTurn(ToKey(embedding), [this, embedding, done] {
-    DropAlone(embedding);
+  const bool is_accepted = RunInTurn(ToKey(embedding), [this, embedding, done] {
+    DropInTurn(embedding);
     done(Status());
   });
-  if (!is_taken_on) done(TooManyWaiters(embedding));
+  if (!is_accepted) done(MakeQueueFullError(embedding));
 }
 
-void Embeddings::DropAlone(const sampler::TensorId& embedding) {
+void Embeddings::DropInTurn(const sampler::TensorId& embedding) {
   std::shared_ptr<EmbeddingRows> dropped;  // released outside the lock: ends its waiting reads
   {
     MutexLock lock(&mutex_);
@@ -203,9 +204,9 @@ void Embeddings::DropAlone(const sampler::TensorId& embedding) {
 }
 
 void Embeddings::Drop(std::shared_ptr<EmbeddingRows> embedding) {
-  const sampler::TensorId rows = sampler::RowsOfEmbedding(embedding->spec()).id;
+  const sampler::TensorId rows = sampler::ToRowsSpec(embedding->spec()).id;
   embedding.reset();
-  DropTensor(sampler::StateOfEmbedding(rows));
+  DropTensor(sampler::ToStateId(rows));
   DropTensor(rows);
 }
 

@@ -20,7 +20,8 @@
 namespace espalier::shard {
 
 struct EmbeddingLimits {
-  uint64_t max_waiting_bytes = 0;     // of one step's gradients, all embeddings together, received and not yet applied
+  // Of one step's gradients, over all embeddings, that are received and not yet applied.
+  uint64_t max_waiting_bytes = 0;
   uint64_t max_rows_per_request = 0;  // read or pushed
   size_t max_embeddings_per_job = 1024;
 };
@@ -52,14 +53,16 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   // without running `work`, if too many operations wait.
   bool RunInTurn(const Key& key, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   static constexpr size_t kMaxWaiting = 4096;  // for one name
-  Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  void DropAlone(const sampler::TensorId& embedding) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Called by RunInTurn.
+  Status CreateInTurn(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropInTurn(const sampler::TensorId& embedding) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns ResourceExhausted if the job already has max_embeddings_per_job others.
   Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the job's rows of incarnations older than that of `spec`; their tensors have been dropped before.
   void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Creates a tensor; AlreadyExists if there is one of that name. An initializer of a plugin has until the deadline.
+  // Creates a tensor; AlreadyExists if there is one of that name. A plugin's initializer must finish by the deadline.
   Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec, Deadline deadline);
   // Drops rows that are no longer in rows_, and their tensors.
   void Drop(std::shared_ptr<EmbeddingRows> embedding);
@@ -73,6 +76,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   // that `tensors_` assigns. Atomic, because several creations may run at once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
+  // Waiting operations by name. A name is present as long as one of its operations runs; its queue may be empty.
   std::map<Key, std::deque<std::function<void()>>> turns_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, std::shared_ptr<EmbeddingRows>> rows_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,6 @@
 // Requests may come from the network, so types, ids, counts and limits are checked before they are used. The public
 // functions forward to State, which returns values; all of them complete on the calling thread. Structure, columns and
-// splits are immutable; WeightSums and TimeColumns cache what is derived from columns.
+// splits are immutable; WeightSums and TimeColumns cache values that are derived from columns.
 #include "services/shard/graph_shard.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 namespace espalier::shard {
 namespace {
 
-// Idle buffers for hop responses; each calling thread uses those of one hop at a time.
-constexpr size_t kIdleAnswerBytes = size_t{256} << 20;
+// The idle buffers that are kept for hop responses. A calling thread uses the buffers of one hop at a time.
+constexpr size_t kIdleBufferBytes = size_t{256} << 20;
 
 bool FitsU32(uint64_t count) { return count <= std::numeric_limits<uint32_t>::max(); }
 
@@ -45,8 +45,8 @@ Status CheckExclusions(const sampler::PartitionRelationQuery& relation) {
   return {};
 }
 
-// Returns a tensor of ids below `bound` in the width in which they are sent: U32 if the bound fits, else U64.
-Tensor IdTensor(std::vector<uint64_t> ids, uint64_t bound) {
+// Returns a tensor of ids below `bound`: U32 if `bound` fits, otherwise U64.
+Tensor MakeIdTensor(std::vector<uint64_t> ids, uint64_t bound) {
   if (!FitsU32(bound)) return Tensor::FromVector(std::move(ids));
   std::vector<uint32_t> narrow(ids.begin(), ids.end());
   return Tensor::FromVector(std::move(narrow));
@@ -63,7 +63,7 @@ struct GraphShard::State {
         time_columns(partition),
         tensors(book, partition, {limits.mutable_tensor_bytes, limits.max_rows_per_request}, std::move(i)),
         embeddings(tensors, {limits.waiting_gradient_bytes, limits.max_rows_per_request}),
-        answer_buffers(kIdleAnswerBytes) {
+        hop_buffers(kIdleBufferBytes) {
     for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
       relation_hashes.push_back(Hash64(type.Name()));
       source_type_hashes.push_back(Hash64(type.source));
@@ -81,7 +81,7 @@ struct GraphShard::State {
   TimeColumns time_columns;
   MutableTensors tensors;
   Embeddings embeddings;  // uses the tensors
-  BufferPool answer_buffers;
+  BufferPool hop_buffers;
 
   Status CheckNodeType(NodeTypeId type) const { return book.schema().CheckNodeType(type); }
   Status CheckEdgeType(EdgeTypeId type) const { return book.schema().CheckEdgeType(type); }
@@ -111,8 +111,8 @@ struct GraphShard::State {
   Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name, size_t num_rows) const;
-  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
-  Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
+  Result<Tensor> FindRowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
+  Result<Tensor> FindIdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const;
   Result<Tensor> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<std::vector<uint64_t>> FindPositions(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -174,7 +174,7 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
                            .excluded_sources = relation.excluded_sources};
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   return SampleRelation(partition.in_edges[type.value], original_ids, relation.destinations, options, budget,
-                        answer_buffers);
+                        hop_buffers);
 }
 
 Result<sampler::PartitionHopSample> GraphShard::State::SampleInEdges(const sampler::PartitionHopQuery& query) {
@@ -239,7 +239,7 @@ Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const s
                   "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
 }
 
-// Returns the column; ResourceExhausted if `num_rows` rows of it exceed the limit of one response.
+// Returns the column. ResourceExhausted if `num_rows` rows of it take more bytes than max_edge_row_bytes.
 Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const std::string& name,
                                                         size_t num_rows) const {
   std::string existing;
@@ -262,25 +262,25 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
                   (existing.empty() ? "none" : existing));
 }
 
-Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
+Result<Tensor> GraphShard::State::FindRowsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
   ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column, edges.sources.size()));
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   Result<Tensor> rows =
-      RowsOfEdges(partition.in_edges[type.value], original_ids, *column, edges, limits.max_lookups_per_request);
+      FindEdgeRows(partition.in_edges[type.value], original_ids, *column, edges, limits.max_lookups_per_request);
   if (rows.ok()) return rows;
   return std::move(rows).status().While("column '" + query.edge_column + "' of the edges of split '" + query.split +
                                         "'");
 }
 
-Result<Tensor> GraphShard::State::IdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
+Result<Tensor> GraphShard::State::FindIdsOfSeeds(const sampler::SeedQuery& query, const RequestedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   Result<std::vector<uint64_t>> ids =
-      PositionsOfEdges(partition.in_edges[type.value], original_ids, edges, limits.max_lookups_per_request);
+      FindEdgePositions(partition.in_edges[type.value], original_ids, edges, limits.max_lookups_per_request);
   if (!ids.ok()) return std::move(ids).status().While("ids of the edges of split '" + query.split + "'");
   for (uint64_t& id : *ids) id += book.EdgeFirst(type)[partition.id.value];
-  return IdTensor(*std::move(ids), book.num_edges(type));
+  return MakeIdTensor(*std::move(ids), book.num_edges(type));
 }
 
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
@@ -307,8 +307,9 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
   RETURN_IF_ERROR(sampler::CheckSeedPositions(query, range.size()));
-  if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
-  const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
+  if (!FitsU32(range.size()))
+    return ResourceExhausted("the batch has " + std::to_string(range.size()) + " seeds, expected fewer than 2^32");
+  const std::vector<OwnSeed> own = FindOwnSeeds(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
   std::vector<uint64_t> first_nodes;        // by list: first owned id of the destinations' type
@@ -321,9 +322,9 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two only for edges
-  // Only for edges whose rows or ids are requested; these are of one list.
+  // Only if rows or ids of edges are requested; there is one edge type then.
   std::vector<uint64_t> edge_positions;
-  const bool looks_at_edges = !query.edge_column.empty() || query.want_edge_ids;
+  const bool needs_edges = !query.edge_column.empty() || query.want_edge_ids;
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
     nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
@@ -331,17 +332,17 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     sources.push_back(list_sources[seed.list][seed.entry]);
     local_destinations.push_back(local_ids[seed.list][seed.entry]);
     const IdArray& of_list = list_positions[seed.list];
-    if (looks_at_edges && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
+    if (needs_edges && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
-                                .nodes = IdTensor(std::move(nodes), num_nodes)};
+                                .nodes = MakeIdTensor(std::move(nodes), num_nodes)};
   if (!query.edge_column.empty()) {
-    ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, {sources, local_destinations, edge_positions}));
+    ASSIGN_OR_RETURN(seeds.rows, FindRowsOfSeeds(query, {sources, local_destinations, edge_positions}));
   }
   if (query.want_edge_ids) {
-    ASSIGN_OR_RETURN(seeds.edge_ids, IdsOfSeeds(query, {sources, local_destinations, edge_positions}));
+    ASSIGN_OR_RETURN(seeds.edge_ids, FindIdsOfSeeds(query, {sources, local_destinations, edge_positions}));
   }
-  if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
+  if (of_edges) seeds.sources = MakeIdTensor(std::move(sources), num_sources);
   return seeds;
 }
 
@@ -359,7 +360,7 @@ Result<Tensor> GraphShard::State::ToGlobalIds(NodeTypeId type, std::span<const O
     }
     found.push_back(global_ids[node.value - slice.first]);
   }
-  return IdTensor(std::move(found), book.num_nodes(type));
+  return MakeIdTensor(std::move(found), book.num_nodes(type));
 }
 
 Result<Tensor> GraphShard::State::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const {

@@ -1,5 +1,5 @@
-// One partition, in memory or mapped, answering requests in local ids. A graph server wraps it in RPCs; a process that
-// has mapped the same files calls it directly.
+// One partition, in memory or mapped, that answers requests in local ids. A graph server wraps it in RPCs; a process
+// that has mapped the same files calls it directly.
 #pragma once
 
 #include <limits>
@@ -14,22 +14,23 @@ namespace espalier::shard {
 
 // Limits of one partition. 0 never means "unlimited": it allows nothing.
 struct ShardLimits {
-  uint64_t max_draws_per_request = uint64_t{1} << 28;   // drawn in-edges of one hop
-  uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows read, written, looked up
+  uint64_t max_draws_per_request = uint64_t{1} << 28;   // in-edges drawn for one hop
+  uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows or ids
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
-  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, all learnable rows together, not yet applied
-  // In-edges that LABOR and exclusion visit for one hop. Unlimited by default, for callers in the same process; a
-  // server limits the work that its clients can cause.
+  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, over all learnable rows, not yet applied
+  // In-edges that LABOR and exclusion visit for one hop, or that are visited to find the edges of one step's seeds by
+  // their endpoints. Unlimited by default, for callers in the same process; a server limits the work that its clients
+  // can cause.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
-  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one response
+  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of rows of an edge column in one response
 };
 
 // Thread-safe. The calls of this class complete on the calling thread before they return; they ignore deadlines. Calls
 // of tensors() and embeddings() may wait (mutable_tensors.h, embeddings.h).
 class GraphShard final : public sampler::PartitionAccess {
  public:
-  // Returns the shard after checking every array that later indexes another, because files may be damaged: DataLoss
-  // names the array. `initializers` are those of plugins, for tensors; null: none.
+  // Checks the partition (CheckPartition), because files may be damaged: DataLoss names the array. `initializers` are
+  // those of plugins, for mutable tensors; null: none.
   static Result<std::shared_ptr<GraphShard>> Make(
       graph::PartitionBook book, graph::Partition partition, ShardLimits limits = {},
       std::shared_ptr<const sampler::RowInitializers> initializers = nullptr);

@@ -1,7 +1,7 @@
 // SampleRelation runs in three passes (hop_kernel.h): ReadRows reads the bounds of all rows and adds up the worst-case
 // cost, which is checked before anything is drawn; DrawAndGather then alternates between drawing a chunk of rows and
 // gathering the previous chunk, whose entries have been prefetched in the meantime. The Drawer decides which positions
-// of a row are drawn and knows nothing about the gathered arrays.
+// of a row are drawn.
 #include "services/shard/hop_kernel.h"
 
 #include <algorithm>
@@ -23,13 +23,14 @@ using sampler::DrawMethod;
 using sampler::kFullNeighborhood;
 
 constexpr size_t kRowPrefetchDistance = 24;
-// Number of draws between their prefetch and their gather: their cache lines fill most of the first-level cache.
+// Entries are prefetched when they are drawn and gathered one chunk later. The cache lines of a chunk fill most of the
+// first-level cache.
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
-// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges that are too late follow after
-// them and are not counted. If some are excluded, the drawer reduces `degree` to the number of remaining ones, at
-// RemainingEdges::positions.
+// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges later than the time of the
+// query follow these and do not count. If in-edges are excluded, the Drawer reduces `degree` to the number of remaining
+// ones, whose positions are in RemainingEdges::positions.
 struct Row {
   uint64_t begin;
   uint64_t stream;  // random stream: the node's original id, or the number of a walk
@@ -65,11 +66,11 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
     }
     auto degree = static_cast<uint32_t>(indptr[v + 1] - indptr[v]);
     if (options.edge_times != nullptr) {
-      degree = NumNotLater(*options.edge_times, indptr[v], degree, options.destination_times[i]);
+      degree = CountNotLater(*options.edge_times, indptr[v], degree, options.destination_times[i]);
     }
     const uint64_t stream = options.walks.empty() ? original_ids[v] : options.walks[i];
     read.rows.push_back({.begin = indptr[v], .stream = stream, .degree = degree});
-    if (!excluded.empty() && degree > 0) read.rows.back().excluded = excluded.Into(destinations[i]);
+    if (!excluded.empty() && degree > 0) read.rows.back().excluded = excluded.FindRange(destinations[i]);
     read.max_draws += sampler::NumDrawn(degree, options.fanout, options.replace);
     const bool is_searched =
         options.method == DrawMethod::kLabor && !sampler::DrawsAll(degree, options.fanout, options.replace);
@@ -102,13 +103,13 @@ class Drawer {
         indices_(indices.bytes()),
         index_bytes_(ItemSize(indices.dtype())),
         labor_(options.key) {
-    if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
+    if (options.fanout != kFullNeighborhood) blocks_ = sampler::NumDrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
-  // Sets `positions` to the drawn positions of all rows, as positions of the partition, and counts[i] to the number of
-  // row i.
+  // Sets `positions` to the drawn positions of all rows, as positions of the partition, and counts[i] to the number
+  // that was drawn from row i. `stored`: the rows before exclusion.
   void Draw(std::span<const Row> stored, std::vector<uint64_t>& positions, uint32_t* counts) {
-    const std::span<const Row> rows = excluded_.empty() ? stored : WithoutExcluded(stored);
+    const std::span<const Row> rows = excluded_.empty() ? stored : ApplyExclusion(stored);
     PrepareWords(rows);
     size_t max_draws = 0;
     for (const Row& row : rows) max_draws += sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
@@ -120,7 +121,7 @@ class Drawer {
       counts[i] = DrawRow(rows[i], words);
       if (reads_words) words += size_t{4} * blocks_;
       for (uint32_t k = 0; k < counts[i]; ++k) {
-        next[k] = rows[i].begin + StoredPosition(rows[i], row_positions_[k]);
+        next[k] = rows[i].begin + ToStoredPosition(rows[i], row_positions_[k]);
         __builtin_prefetch(indices_ + next[k] * index_bytes_);
       }
       next += counts[i];
@@ -134,7 +135,7 @@ class Drawer {
 
   // Returns the rows of a chunk after exclusion. Only one chunk's RemainingEdges are held at a time, because a request
   // may repeat a node of high degree.
-  std::span<const Row> WithoutExcluded(std::span<const Row> stored) {
+  std::span<const Row> ApplyExclusion(std::span<const Row> stored) {
     rows_.assign(stored.begin(), stored.end());
     if (kept_.size() < rows_.size()) kept_.resize(rows_.size());
     uint32_t num_kept = 0;
@@ -143,7 +144,7 @@ class Drawer {
       RemainingEdges& kept = kept_[num_kept];
       const std::span<const uint32_t> sums =
           options_.weight_sums == nullptr ? std::span<const uint32_t>() : SelectSums(row);
-      FindKept(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
+      FindRemaining(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
       if (kept.positions.size() == row.degree) continue;
       row.degree = static_cast<uint32_t>(kept.positions.size());
       row.kept = ++num_kept;
@@ -152,7 +153,7 @@ class Drawer {
   }
 
   // Maps a position among the kept in-edges to the position in the stored row.
-  uint32_t StoredPosition(const Row& row, uint32_t position) const {
+  uint32_t ToStoredPosition(const Row& row, uint32_t position) const {
     return row.kept == 0 ? position : kept_[row.kept - 1].positions[position];
   }
 
@@ -161,6 +162,7 @@ class Drawer {
     return {options_.weight_sums + row.begin, row.degree};
   }
 
+  // Generates the random words of the rows and prefetches their prefix sums.
   void PrepareWords(std::span<const Row> rows) {
     streams_.clear();
     for (const Row& row : rows) {
@@ -175,6 +177,7 @@ class Drawer {
     if (options_.weight_sums != nullptr) PrefetchSums(rows);
   }
 
+  // Prefetches the prefix sums around the position at which the binary search for each draw probably ends.
   void PrefetchSums(std::span<const Row> rows) const {
     const uint32_t* words = words_.data();
     for (const Row& row : rows) {
@@ -211,7 +214,7 @@ class Drawer {
 
   uint32_t DrawWeightedRow(const Row& row, const uint32_t* words, uint32_t max_count) {
     uint32_t* const positions = row_positions_.data();
-    if (TakesAllEdges(row)) return sampler::AllOfPositiveWeight(SelectSums(row), positions);
+    if (TakesAllEdges(row)) return sampler::FindPositiveWeights(SelectSums(row), positions);
     if (!options_.replace) {
       return sampler::DrawWeightedWithoutReplacement(options_.key, row.stream, words, SelectSums(row), max_count,
                                                      positions);
@@ -224,7 +227,7 @@ class Drawer {
   uint32_t DrawLaborRow(const Row& row, uint32_t max_count) {
     const IdArray ids(*options_.source_ids);
     const auto fill = [&](uint32_t first, std::span<uint64_t> some) {
-      for (uint32_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + StoredPosition(row, first + k)];
+      for (uint32_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + ToStoredPosition(row, first + k)];
     };
     const std::span<const uint32_t> sums =
         options_.weight_sums == nullptr ? std::span<const uint32_t>() : SelectSums(row);
@@ -238,8 +241,8 @@ class Drawer {
       for (uint32_t k = 0; k < max_count; ++k) positions[k] = row.degree - max_count + k;
       return max_count;
     }
-    // The first position that reaches a prefix sum has positive weight. Going backwards from there, the search skips
-    // any run of positions without weight at once.
+    // The first position whose prefix sum is `reached` has positive weight. From there, each search goes back to the
+    // previous such position and skips the positions without weight between them.
     const std::span<const uint32_t> sums = SelectSums(row);
     uint32_t count = 0;
     for (uint32_t reached = sums.back(); reached > 0 && count < max_count;) {
@@ -257,13 +260,13 @@ class Drawer {
   const std::byte* const indices_;
   const size_t index_bytes_;
   sampler::LaborDraws labor_;
-  uint32_t blocks_ = 0;
+  uint32_t blocks_ = 0;  // blocks of four random words for a row; 0 with a full neighborhood
   sampler::DrawScratch scratch_;
-  std::vector<uint64_t> streams_;
-  std::vector<uint32_t> words_;
-  std::vector<uint32_t> row_positions_;
-  std::vector<Row> rows_;  // of the chunk, if edges are excluded
-  std::vector<RemainingEdges> kept_;
+  std::vector<uint64_t> streams_;        // of the chunk's rows that read random words
+  std::vector<uint32_t> words_;          // [streams_, blocks_, 4]
+  std::vector<uint32_t> row_positions_;  // drawn from one row
+  std::vector<Row> rows_;                // of the chunk, if edges are excluded
+  std::vector<RemainingEdges> kept_;     // of the rows with a Row::kept
 };
 
 // An output array whose final length is known only at the end.

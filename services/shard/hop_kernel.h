@@ -1,6 +1,7 @@
 // Draws the in-edges of many destinations of one relation. Nearly all time is spent waiting for random memory accesses,
-// so the kernel goes through the destinations in passes that prefetch: (1) row bounds and original ids, (2) draw
-// positions and prefetch the entries there, (3) gather, one chunk of destinations behind.
+// so the kernel goes through the destinations in passes that prefetch: (1) read row bounds and original ids, (2) draw
+// positions and prefetch the entries there, (3) gather the entries. Passes 2 and 3 alternate: while a chunk of
+// destinations is drawn, the entries of the previous chunk arrive.
 #pragma once
 
 #include <span>
@@ -13,18 +14,18 @@
 namespace espalier::shard {
 
 struct HopOptions {
-  uint64_t key = 0;  // NeighborKey, LaborKey or WalkKey of the hop and relation
-  int32_t fanout = 0;
-  bool replace = false;
+  uint64_t key = 0;      // NeighborKey, LaborKey or WalkKey of the hop and relation
+  int32_t fanout = 0;    // > 0 or sampler::kFullNeighborhood
+  bool replace = false;  // draw with replacement
   sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
   const uint32_t* weight_sums = nullptr;  // [edges] prefix sums by row; null: uniform
   bool want_edge_ids = false;
-  uint64_t first_edge = 0;                          // global id of the partition's first edge
-  bool wide_edge_ids = false;                       // U64 instead of U32
-  const Tensor* source_ids = nullptr;               // U32 or U64 [edges] sources' original ids; of kLabor
+  uint64_t first_edge = 0;                          // global id of the relation's first edge in the partition
+  bool wide_edge_ids = false;                       // edge ids are U64 instead of U32
+  const Tensor* source_ids = nullptr;               // U32 or U64 [edges] sources' original ids; only for kLabor
   const Tensor* edge_times = nullptr;               // integers [edges], ascending in each row; null: no times
   std::span<const int64_t> destination_times = {};  // [destinations] where edge_times is not null
-  std::span<const uint64_t> walks = {};             // [destinations] streams in place of original ids; or empty
+  std::span<const uint64_t> walks = {};             // [destinations] random streams; empty: the original ids
   // Edges that are not drawn (sampler::RelationQuery::excluded), ascending by (destination, source); both spans have
   // the same length.
   std::span<const LocalNodeId> excluded_destinations = {};
@@ -34,11 +35,12 @@ struct HopOptions {
 // The remaining budget of a request, shared by all of its relations.
 struct HopBudget {
   uint64_t draws = 0;    // in-edges that may be drawn
-  uint64_t lookups = 0;  // in-edges that LABOR visits to draw a few, or exclusion to find the remaining ones
+  uint64_t lookups = 0;  // in-edges that LABOR and exclusion may visit
 };
 
-// Returns the drawn in-edges and subtracts their cost from the budget. InvalidArgument names a destination that the
-// partition does not own; ResourceExhausted if the budget is too small.
+// Returns the drawn in-edges, in memory from `buffers`, and subtracts their cost from the budget. `original_ids` are
+// those of all owned nodes of the destinations' type. InvalidArgument names a destination that the partition does not
+// own; ResourceExhausted if the budget is too small.
 Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
                                                         std::span<const LocalNodeId> destinations,
                                                         const HopOptions& options, HopBudget& budget,

@@ -116,8 +116,8 @@ std::vector<Scored> ScoredByHand(const graph::SourceGraph& source, NegativeKind 
       sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kDestination);
   std::vector<uint64_t> by_degree;
   if (kind == NegativeKind::kInDegree) {
-    const sampler::SeedQuery query =
-        sampler::InDegreeQuery({kLink}, "links", kBatchSeed, kBatchEpoch, step, count * kEdgesPerStep, train.size());
+    const sampler::SeedQuery query = sampler::MakeInDegreeQuery({kLink}, "links", kBatchSeed, kBatchEpoch, step,
+                                                                count * kEdgesPerStep, train.size());
     const sampler::SeedOrder order(query, train.size());
     const auto range = sampler::PositionsOfStep(train.size(), query.batch_size, query.step);
     for (uint64_t at = range.first; at < range.last; ++at) by_degree.push_back(train.destinations[order.OrdinalAt(at)]);

@@ -1,3 +1,4 @@
+// Partition 0 gives the description of the graph, with which the descriptions of the other partitions are compared.
 #include "services/shard/local_graph.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ std::vector<sampler::EdgeColumnDescription> DescribeEdgeColumns(const graph::Par
   return columns;
 }
 
-bool SameColumns(const std::vector<sampler::ColumnDescription>& a, const std::vector<sampler::ColumnDescription>& b) {
+bool HaveSameColumns(const std::vector<sampler::ColumnDescription>& a,
+                     const std::vector<sampler::ColumnDescription>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.node_type == y.node_type && x.name == y.name && x.dtype == y.dtype && x.row_shape == y.row_shape &&
            x.scales == y.scales;
@@ -48,15 +50,15 @@ std::vector<sampler::GraphDescription::SplitCount> CountSplits(const graph::Part
   std::vector<sampler::GraphDescription::SplitCount> counts;
   for (const auto& [split, by_type] : partition.splits) {
     for (const auto& [type, parts] : by_type) {
-      if (parts.size() != 3) continue;  // GraphShard::Make refuses it
+      if (parts.size() != 3) continue;  // GraphShard::Make reports the error
       counts.push_back({NodeTypeId(type), split, parts[0].total, parts[1].total, parts[2].total});
     }
   }
   return counts;
 }
 
-bool SameSplits(const std::vector<sampler::GraphDescription::SplitCount>& a,
-                const std::vector<sampler::GraphDescription::SplitCount>& b) {
+bool HaveSameSplits(const std::vector<sampler::GraphDescription::SplitCount>& a,
+                    const std::vector<sampler::GraphDescription::SplitCount>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.node_type == y.node_type && x.split == y.split && x.train == y.train && x.validation == y.validation &&
            x.test == y.test;
@@ -67,15 +69,15 @@ std::vector<sampler::GraphDescription::EdgeSplitCount> CountEdgeSplits(const gra
   std::vector<sampler::GraphDescription::EdgeSplitCount> counts;
   for (const auto& [split, by_type] : partition.edge_splits) {
     for (const auto& [type, parts] : by_type) {
-      if (parts.size() != 3) continue;  // GraphShard::Make refuses it
+      if (parts.size() != 3) continue;  // GraphShard::Make reports the error
       counts.push_back({EdgeTypeId(type), split, parts[0].total, parts[1].total, parts[2].total});
     }
   }
   return counts;
 }
 
-bool SameEdgeSplits(const std::vector<sampler::GraphDescription::EdgeSplitCount>& a,
-                    const std::vector<sampler::GraphDescription::EdgeSplitCount>& b) {
+bool HaveSameEdgeSplits(const std::vector<sampler::GraphDescription::EdgeSplitCount>& a,
+                        const std::vector<sampler::GraphDescription::EdgeSplitCount>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.edge_type == y.edge_type && x.split == y.split && x.train == y.train && x.validation == y.validation &&
            x.test == y.test;
@@ -95,12 +97,12 @@ Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook&
   description.edge_splits = CountEdgeSplits(partitions[0]);
   description.edge_columns = DescribeEdgeColumns(partitions[0]);
   for (size_t p = 1; p < partitions.size(); ++p) {
-    if (!SameColumns(description.columns, DescribeColumns(partitions[p])) ||
+    if (!HaveSameColumns(description.columns, DescribeColumns(partitions[p])) ||
         description.edge_columns != DescribeEdgeColumns(partitions[p])) {
       return DataLoss("partition " + std::to_string(p) + " has other columns than partition 0");
     }
-    if (!SameSplits(description.splits, CountSplits(partitions[p])) ||
-        !SameEdgeSplits(description.edge_splits, CountEdgeSplits(partitions[p]))) {
+    if (!HaveSameSplits(description.splits, CountSplits(partitions[p])) ||
+        !HaveSameEdgeSplits(description.edge_splits, CountEdgeSplits(partitions[p]))) {
       return DataLoss("partition " + std::to_string(p) + " has other splits than partition 0");
     }
   }

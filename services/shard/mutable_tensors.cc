@@ -1,7 +1,7 @@
 // How a tensor is created. Partition 0 keeps the register of names: it assigns the creation number, and the tensor is
 // complete once the client reports (Complete) that all partitions have the rows. Create reserves name and memory under
-// the lock, fills the rows outside it (an initializer may take long; meanwhile the entry is not is_filled, and requests
-// get Unavailable), then checks under the lock that the entry still exists. Numbers of dropped creations are
+// the lock, fills the rows outside it (an initializer may take long; meanwhile is_filled is false, and requests return
+// Unavailable), then checks under the lock that the entry still exists. Numbers of dropped creations are
 // remembered, so that a Create that arrives after its Drop creates nothing. Memory is always freed outside the lock
 // (Freed).
 #include "services/shard/mutable_tensors.h"
@@ -15,16 +15,16 @@
 namespace espalier::shard {
 namespace {
 
-// Beyond this many jobs, those without tensors are forgotten.
-constexpr size_t kJobs = 4096;
-// How many dropped creations are remembered.
-constexpr size_t kDropped = 4096;
+// If more jobs than this are known, the jobs without tensors are forgotten.
+constexpr size_t kMaxKnownJobs = 4096;
+// The number of dropped creations that are remembered.
+constexpr size_t kMaxDroppedCreations = 4096;
 
 constexpr int kRegisterShift = 32;  // position of the register in a creation number
 
 bool AreOfOneRegister(uint64_t a, uint64_t b) { return a >> kRegisterShift == b >> kRegisterShift; }
 
-Status Taken(const sampler::TensorId& tensor, const std::string& by) {
+Status MakeNameTakenError(const sampler::TensorId& tensor, const std::string& by) {
   return AlreadyExists("tensor '" + tensor.name + "': the name is taken by " + by);
 }
 
@@ -40,7 +40,7 @@ MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Pa
       original_edge_ids_(book, partition),
       register_(UniqueNumber() << kRegisterShift) {}
 
-Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) const {
+Status MutableTensors::CheckNameIsNotAColumn(const sampler::TensorId& tensor) const {
   const auto refuse = [&] {
     return AlreadyExists("'" + tensor.name + "' is an immutable column of " + ToString(tensor.rows, book_));
   };
@@ -67,7 +67,7 @@ Status MutableTensors::CheckCount(size_t count) const {
                            std::to_string(limits_.max_rows_per_request));
 }
 
-Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const sampler::RowSpace& rows) {
+Result<std::function<uint64_t(uint64_t)>> MutableTensors::MakeOriginalIdLookup(const sampler::RowSpace& rows) {
   RETURN_IF_ERROR(CheckRowSpace(rows, book_));
   const auto of_array = [](const Tensor& ids) {
     return std::function<uint64_t(uint64_t)>([ids](uint64_t row) { return IdArray(ids)[row]; });
@@ -75,7 +75,7 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
   switch (rows.of) {
     case sampler::RowsOf::kNodes: return of_array(partition_.nodes[rows.type].original_ids);
     case sampler::RowsOf::kEdges: {
-      ASSIGN_OR_RETURN(const Tensor ids, original_edge_ids_.Of(EdgeTypeId(rows.type)));
+      ASSIGN_OR_RETURN(const Tensor ids, original_edge_ids_.Get(EdgeTypeId(rows.type)));
       return of_array(ids);
     }
     case sampler::RowsOf::kOwn: break;
@@ -85,7 +85,7 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
 }
 
 Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed) {
-  if (newest_incarnations_.size() >= kJobs && !newest_incarnations_.contains(job)) {
+  if (newest_incarnations_.size() >= kMaxKnownJobs && !newest_incarnations_.contains(job)) {
     std::set<std::string> with_tensors;
     for (const auto& [key, entry] : entries_) with_tensors.insert(std::get<0>(key));
     std::erase_if(newest_incarnations_, [&](const auto& known) { return !with_tensors.contains(known.first); });
@@ -120,12 +120,12 @@ void MutableTensors::Erase(std::map<Key, Entry>::iterator entry, Freed& freed) {
 void MutableTensors::RememberDropped(uint64_t creation) {
   if (creation == 0 || !dropped_.insert(creation).second) return;
   dropped_in_order_.push_back(creation);
-  if (dropped_in_order_.size() <= kDropped) return;
+  if (dropped_in_order_.size() <= kMaxDroppedCreations) return;
   dropped_.erase(dropped_in_order_.front());
   dropped_in_order_.pop_front();
 }
 
-sampler::TensorDescription MutableTensors::Described(const Entry& entry) {
+sampler::TensorDescription MutableTensors::ToDescription(const Entry& entry) {
   return {.dtype = entry.rows->dtype(),
           .row_shape = entry.rows->row_shape(),
           .creation = entry.creation,
@@ -134,7 +134,7 @@ sampler::TensorDescription MutableTensors::Described(const Entry& entry) {
           .is_complete = entry.is_complete};
 }
 
-uint64_t MutableTensors::NextCreation() { return register_ | (++num_creations_ & 0xffff'ffffu); }
+uint64_t MutableTensors::AssignCreation() { return register_ | (++num_creations_ & 0xffff'ffffu); }
 
 Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName(const sampler::TensorSpec& spec,
                                                                                  uint64_t creation, Freed& freed) {
@@ -144,7 +144,7 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
   if (found == entries_.end()) return std::optional<sampler::TensorDescription>();
   const Entry& entry = found->second;
   if (creation == 0 && !entry.is_complete && entry.maker != spec.maker) {
-    if (!entry.given_up.HasPassed()) return Unavailable(what + " is being created by another client");
+    if (!entry.maker_deadline.HasPassed()) return Unavailable(what + " is being created by another client");
     Erase(found, freed);
     return std::optional<sampler::TensorDescription>();
   }
@@ -158,11 +158,11 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
     return std::optional<sampler::TensorDescription>();
   }
   if (entry.num_own_rows != spec.id.rows.num_own_rows) {
-    return Taken(spec.id, "one of " + std::to_string(entry.num_own_rows) + " rows, not " +
-                              std::to_string(spec.id.rows.num_own_rows));
+    return MakeNameTakenError(spec.id, "a tensor of " + std::to_string(entry.num_own_rows) + " rows, not " +
+                                           std::to_string(spec.id.rows.num_own_rows));
   }
   if (!entry.is_filled) return Unavailable(what + " is being filled");
-  return std::optional(Described(entry));
+  return std::optional(ToDescription(entry));
 }
 
 Status MutableTensors::CheckRoomFor(const std::string& what, uint64_t size_bytes) const {
@@ -185,7 +185,7 @@ Status MutableTensors::CheckInitializerExists(const sampler::Initializer& initia
 
 Status MutableTensors::FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
                                Deadline deadline, TensorRows& rows) const {
-  const TensorRows::Changing filling(rows);
+  const TensorRows::ExclusiveAccess filling(rows);
   if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) {
     FillRows(spec, book_, original_ids, rows.num_rows(), filling.bytes());
     return Status();
@@ -198,7 +198,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                                                           Deadline deadline) {
   RETURN_IF_ERROR(CheckSpec(spec));
   RETURN_IF_ERROR(CheckRowSpace(spec.id.rows, book_));
-  RETURN_IF_ERROR(CheckNoColumnHasTheName(spec.id));
+  RETURN_IF_ERROR(CheckNameIsNotAColumn(spec.id));
   const std::vector<uint64_t> first = FirstRows(spec.id.rows, book_);
   const uint64_t num_rows = first[partition_.id.value + 1] - first[partition_.id.value];
   const std::string what = "tensor '" + spec.id.name + "'";
@@ -211,7 +211,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
   // On partitions other than 0, and if there is only one partition, the tensor is complete once its rows are filled.
-  const bool nothing_follows = creation != 0 || book_.num_partitions() == 1;
+  const bool is_complete_when_filled = creation != 0 || book_.num_partitions() == 1;
 
   RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
   Freed freed;  // declared before the locks, so that its memory is freed after they are released
@@ -223,7 +223,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
       ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
       if (found.has_value()) return *found;
     }
-    ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows));
+    ASSIGN_OR_RETURN(original_ids, MakeOriginalIdLookup(spec.id.rows));
   }
   std::shared_ptr<TensorRows> rows;
   {
@@ -236,13 +236,13 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     Result<std::shared_ptr<TensorRows>> made = TensorRows::Make(spec.dtype, spec.row_shape, num_rows);
     if (!made.ok()) return std::move(made).status().While(what);
     rows = *std::move(made);
-    if (creation == 0) creation = NextCreation();
+    if (creation == 0) creation = AssignCreation();
     entries_.emplace(ToKey(spec.id), Entry{.rows = rows,
                                            .num_own_rows = spec.id.rows.num_own_rows,
                                            .creation = creation,
                                            .maker = spec.maker,
                                            .incarnation = spec.id.incarnation,
-                                           .given_up = deadline,
+                                           .maker_deadline = deadline,
                                            .is_filled = false,
                                            .is_complete = false});
     size_bytes_ += size_bytes;
@@ -257,13 +257,13 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     return std::move(filled).While(what);
   }
   if (deadline.HasPassed()) {
-    // The maker's call has failed with DeadlineExceeded, so it will never call Complete.
+    // The maker's call has failed with DeadlineExceeded, so the maker will never call Complete.
     Erase(entry, freed);
     return DeadlineExceeded(what + " took too long to fill");
   }
   entry->second.is_filled = true;
-  if (nothing_follows) entry->second.is_complete = true;
-  return Described(entry->second);
+  if (is_complete_when_filled) entry->second.is_complete = true;
+  return ToDescription(entry->second);
 }
 
 void MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
@@ -317,7 +317,7 @@ void MutableTensors::Describe(const sampler::TensorId& tensor, Deadline,
                               sampler::Done<sampler::TensorDescription> done) {
   const Result<Entry> found = FindEntry(tensor);
   if (!found.ok()) return done(found.status());
-  done(Described(*found));
+  done(ToDescription(*found));
 }
 
 Result<std::shared_ptr<TensorRows>> MutableTensors::Find(const sampler::TensorId& tensor) const {

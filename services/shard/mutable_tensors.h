@@ -1,5 +1,5 @@
-// The mutable tensors of one partition, by name: which exist, how much memory they may use together, and which nodes,
-// edges or own rows their rows belong to.
+// The mutable tensors of one partition: their names, the limit on their memory, and the nodes, edges or other rows
+// (RowsOf::kOwn) to which their rows belong.
 #pragma once
 
 #include <deque>
@@ -27,8 +27,8 @@ struct MutableTensorLimits {
 };
 
 // Thread-safe. Calls complete on the calling thread before they return and ignore deadlines, except for Create, which
-// may wait for a plugin. Create returns Unavailable while the original ids of edges that it needs are fetched. A
-// dropped tensor stays valid for readers that hold it.
+// may wait for a plugin. If Create needs the original ids of edges, it returns Unavailable until they are fetched. A
+// dropped tensor stays valid for readers that hold its TensorRows.
 class MutableTensors final : public sampler::PartitionTensors {
  public:
   // `book` and `partition` outlive this. `initializers` are those of plugins; null: none.
@@ -52,15 +52,16 @@ class MutableTensors final : public sampler::PartitionTensors {
   void Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
               sampler::Done<Tensor> done) override;
 
-  // Refuses older incarnations of the job from now on and frees their tensors before it returns. Returns Aborted if
-  // `incarnation` itself is older than the newest one. Create does the same.
+  // Rejects older incarnations of the job from now on, and frees their tensors before it returns. Returns Aborted if
+  // `incarnation` is older than the newest one. Create does the same.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the rows of a tensor; NotFound names the existing tensors.
+  // Returns the rows of a tensor. NotFound names the existing tensors. Unavailable: the tensor is being filled.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
   // Returns a function from local rows to original ids. For edges, returns the errors of OriginalEdgeIds, which may
   // have to fetch the ids first.
-  Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows) ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<std::function<uint64_t(uint64_t row)>> MakeOriginalIdLookup(const sampler::RowSpace& rows)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
  private:
@@ -70,7 +71,7 @@ class MutableTensors final : public sampler::PartitionTensors {
     uint64_t creation = 0;
     uint64_t maker = 0;
     uint64_t incarnation = 0;
-    Deadline given_up;  // when an incomplete tensor counts as abandoned by its maker
+    Deadline maker_deadline;  // after which the incomplete tensor counts as abandoned
     bool is_filled = false;
     bool is_complete = false;
   };
@@ -81,27 +82,27 @@ class MutableTensors final : public sampler::PartitionTensors {
   }
 
   Result<sampler::TensorDescription> Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline);
-  // As the public function; moves the memory to free to `freed`.
+  // As the public function, but moves the memory that must be freed to `freed`.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the existing tensor of the name, which Create then returns instead of a new one; nullopt if the name is
-  // free or was freed by this call.
+  // Returns the tensor that has the name, which Create then returns instead of a new one; nullopt if the name is free,
+  // also because this call has freed it.
   Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
                                                                    Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckInitializerExists(const sampler::Initializer& initializer) const;
-  // Replaces the zeros by initial values, while the rows are not visible to other calls.
+  // Fills new rows, which other calls cannot access yet, with the initial values.
   Status FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
                  Deadline deadline, TensorRows& rows) const;
   Status CheckRoomFor(const std::string& what, uint64_t size_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(std::map<Key, Entry>::iterator entry, Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RememberDropped(uint64_t creation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static sampler::TensorDescription Described(const Entry& entry);
-  uint64_t NextCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // NotFound gives the reason: no tensor of the name, another number of rows, or another creation.
+  static sampler::TensorDescription ToDescription(const Entry& entry);
+  uint64_t AssignCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // NotFound gives the reason: no tensor of the name, or another incarnation, number of rows or creation.
   Result<Entry> FindEntry(const sampler::TensorId& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckMatches(const sampler::TensorId& tensor, const Entry& entry) const;
   Status TensorNotFound(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status CheckNoColumnHasTheName(const sampler::TensorId& tensor) const;
+  Status CheckNameIsNotAColumn(const sampler::TensorId& tensor) const;
   Status CheckCount(size_t count) const;
 
   const graph::PartitionBook& book_;
@@ -113,9 +114,9 @@ class MutableTensors final : public sampler::PartitionTensors {
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> newest_incarnations_ ABSL_GUARDED_BY(mutex_);  // by job
   uint64_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  const uint64_t register_;  // upper half of creations' numbers
+  const uint64_t register_;  // in the upper 32 bits of the creation numbers that this object assigns
   uint64_t num_creations_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The most recent creations that were dropped by number: a Create that arrives after its Drop creates nothing.
+  // The numbers of the creations that were dropped last: a Create that arrives after its Drop creates nothing.
   std::set<uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
   std::deque<uint64_t> dropped_in_order_ ABSL_GUARDED_BY(mutex_);
 };

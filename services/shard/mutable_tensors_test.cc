@@ -277,7 +277,7 @@ TEST_F(MutableTensorsTest, OriginalEdgeIdsAreFetchedOnceOnDemand) {
   const auto bytes_of = [&](MutableTensors& of) {
     const auto rows = of.Find(spec.id);
     ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
-    const TensorRows::Changing all(**rows);
+    const TensorRows::ExclusiveAccess all(**rows);
     return std::vector<std::byte>(all.bytes(), all.bytes() + (*rows)->size_bytes());
   };
   EXPECT_EQ(bytes_of(tensors), bytes_of(loaded));
@@ -408,7 +408,7 @@ TEST_F(MutableTensorsTest, AnInitializerThatFailsLeavesNoRows) {
   ASSERT_TRUE(Create(tensors, spec).ok());
   const auto rows = tensors.Find(spec.id);
   ASSERT_TRUE(rows.ok());
-  const TensorRows::Changing filled(**rows);
+  const TensorRows::ExclusiveAccess filled(**rows);
   int32_t last = 0;
   std::memcpy(&last, filled.bytes() + 59 * sizeof(last), sizeof(last));
   EXPECT_EQ(last, 119);

@@ -6,7 +6,7 @@
 
 namespace espalier::shard {
 
-bool OriginalEdgeIds::Fit(EdgeTypeId type, const std::vector<Tensor>& ids) const {
+bool OriginalEdgeIds::HasIds(EdgeTypeId type, const std::vector<Tensor>& ids) const {
   return type.value < ids.size() &&
          static_cast<uint64_t>(ids[type.value].num_elements()) == book_.NumOwnedEdges(partition_.id, type);
 }
@@ -14,14 +14,14 @@ bool OriginalEdgeIds::Fit(EdgeTypeId type, const std::vector<Tensor>& ids) const
 Result<std::vector<Tensor>> OriginalEdgeIds::Fetch(const std::stop_token& stop) const {
   ASSIGN_OR_RETURN(std::vector<Tensor> ids, partition_.load_original_edge_ids(stop));
   for (uint16_t type = 0; type < book_.schema().num_edge_types(); ++type) {
-    if (!Fit(EdgeTypeId(type), ids)) {
+    if (!HasIds(EdgeTypeId(type), ids)) {
       return DataLoss("they are not those of partition " + std::to_string(partition_.id.value));
     }
   }
   return ids;
 }
 
-void OriginalEdgeIds::Take(Result<std::vector<Tensor>> ids) {
+void OriginalEdgeIds::StoreResult(Result<std::vector<Tensor>> ids) {
   MutexLock lock(&mutex_);
   is_fetching_ = false;
   if (ids.ok()) {
@@ -34,14 +34,14 @@ void OriginalEdgeIds::Take(Result<std::vector<Tensor>> ids) {
   error_ = std::move(error).While("fetching the edges' original ids");
 }
 
-Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type) {
-  if (Fit(type, partition_.original_edge_ids)) return partition_.original_edge_ids[type.value];
+Result<Tensor> OriginalEdgeIds::Get(EdgeTypeId type) {
+  if (HasIds(type, partition_.original_edge_ids)) return partition_.original_edge_ids[type.value];
   const std::string name = book_.schema().EdgeType(type).Name();
   if (partition_.load_original_edge_ids == nullptr) {
     return FailedPrecondition(
-        "the partition was loaded without the edges' original ids, which the first values of "
-        "edge type '" +
-        name + "' depend on");
+        "the partition was loaded without the edges' original ids, on which the initial values of tensors of edge type "
+        "'" +
+        name + "' depend");
   }
   MutexLock lock(&mutex_);
   if (fetched_.has_value()) return (*fetched_)[type.value];
@@ -49,9 +49,10 @@ Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type) {
   if (!is_fetching_) {
     try {
       // Assigning joins the previous thread, if any, which no longer needs the lock.
-      fetching_ = std::jthread([this](const std::stop_token& stop) { Take(Fetch(stop)); });
+      fetching_ = std::jthread([this](const std::stop_token& stop) { StoreResult(Fetch(stop)); });
     } catch (const std::system_error& error) {
-      return ResourceExhausted(std::string("no thread for fetching the edges' original ids: ") + error.what());
+      return ResourceExhausted(std::string("cannot start a thread that fetches the edges' original ids: ") +
+                               error.what());
     }
     is_fetching_ = true;
   }

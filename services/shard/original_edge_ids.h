@@ -17,20 +17,22 @@ namespace espalier::shard {
 // Thread-safe. The destructor requests a running fetch to stop and waits for it.
 class OriginalEdgeIds {
  public:
-  // Both outlive this.
+  // Both arguments outlive this.
   OriginalEdgeIds(const graph::PartitionBook& book, const graph::Partition& partition)
       : book_(book), partition_(partition) {}
 
-  // Returns U32 or U64 [owned edges of the type, which exists]. Never blocks. Unavailable: the ids are being fetched,
-  // starting with this call if necessary; retry. FailedPrecondition: the partition has neither the ids nor a way to get
-  // them. DataLoss: they are missing or do not match the partition. A fetch error is returned by the next call, and the
-  // call after that starts a new fetch. ResourceExhausted: no thread can be started.
-  Result<Tensor> Of(EdgeTypeId type) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the ids of the partition's edges of an existing type: U32 or U64 [edges]. Never blocks. Unavailable: the
+  // ids are being fetched, and the caller has to retry; this call has started the fetch if none was running.
+  // FailedPrecondition: the partition has neither the ids nor a way to get them. DataLoss: they are missing or do not
+  // match the partition. A fetch error is returned by the next call, and the call after that starts a new fetch.
+  // ResourceExhausted: no thread can be started.
+  Result<Tensor> Get(EdgeTypeId type) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Fit(EdgeTypeId type, const std::vector<Tensor>& ids) const;
+  // Returns whether `ids`, by edge type, has an id for each edge of the type.
+  bool HasIds(EdgeTypeId type, const std::vector<Tensor>& ids) const;
   Result<std::vector<Tensor>> Fetch(const std::stop_token& stop) const;
-  void Take(Result<std::vector<Tensor>> ids) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StoreResult(Result<std::vector<Tensor>> ids) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const graph::PartitionBook& book_;
   const graph::Partition& partition_;
@@ -38,7 +40,7 @@ class OriginalEdgeIds {
   bool is_fetching_ ABSL_GUARDED_BY(mutex_) = false;
   Status error_ ABSL_GUARDED_BY(mutex_);                                // of the last fetch, until it has been returned
   std::optional<std::vector<Tensor>> fetched_ ABSL_GUARDED_BY(mutex_);  // by EdgeTypeId
-  std::jthread fetching_ ABSL_GUARDED_BY(mutex_);                       // last: joins before the others are destroyed
+  std::jthread fetching_ ABSL_GUARDED_BY(mutex_);  // last: joins before other members are destroyed
 };
 
 }  // namespace espalier::shard

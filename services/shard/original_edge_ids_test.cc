@@ -41,20 +41,20 @@ TEST_F(OriginalEdgeIdsTest, CallersDoNotBlockAndFetchOnce) {
   {
     std::vector<std::jthread> askers;
     for (StatusCode& answer : answers) {
-      askers.emplace_back([&ids, told = &answer] { *told = ids.Of(EdgeTypeId(0)).status().code(); });
+      askers.emplace_back([&ids, told = &answer] { *told = ids.Get(EdgeTypeId(0)).status().code(); });
     }
   }
   EXPECT_THAT(answers, ::testing::Each(StatusCode::kUnavailable));
   arrival.set_value();
-  Result<Tensor> fetched = ids.Of(EdgeTypeId(0));
+  Result<Tensor> fetched = ids.Get(EdgeTypeId(0));
   const Deadline deadline = Soon();
   while (!fetched.ok() && !deadline.HasPassed()) {
     std::this_thread::yield();
-    fetched = ids.Of(EdgeTypeId(0));
+    fetched = ids.Get(EdgeTypeId(0));
   }
   ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
   EXPECT_EQ(fetched->bytes(), expected_[0].bytes());
-  EXPECT_TRUE(ids.Of(EdgeTypeId(1)).ok());
+  EXPECT_TRUE(ids.Get(EdgeTypeId(1)).ok());
   EXPECT_EQ(num_fetched.load(), 1);
 }
 
@@ -68,7 +68,7 @@ TEST_F(OriginalEdgeIdsTest, UnneededFetchIsStopped) {
   };
   {
     OriginalEdgeIds ids(book_, partition_);
-    EXPECT_EQ(ids.Of(EdgeTypeId(0)).status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(ids.Get(EdgeTypeId(0)).status().code(), StatusCode::kUnavailable);
   }
   EXPECT_TRUE(was_stopped);
 }

@@ -7,8 +7,8 @@
 namespace espalier::shard {
 namespace {
 
-// Cost of a binary search relative to scanning an entry: it visits about 20 entries that are far apart in memory.
-constexpr uint64_t kEntriesPerLookUp = 8;
+// The cost of a binary search, in scanned entries. (It reads about 20 entries, which are far apart in memory.)
+constexpr uint64_t kEntriesPerLookup = 8;
 
 // Returns the first entry of an ascending list that is not below `ordinal`.
 uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
@@ -26,8 +26,8 @@ uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
 }
 
 // Looks up the ordinal of each position in the lists.
-std::vector<OwnSeed> SeedsByPosition(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
-                                     sampler::PositionRange range) {
+std::vector<OwnSeed> FindByPosition(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
+                                    sampler::PositionRange range) {
   std::vector<OwnSeed> seeds;
   for (uint64_t position = range.first; position < range.last; ++position) {
     const uint64_t ordinal = order.OrdinalAt(position);
@@ -44,8 +44,8 @@ std::vector<OwnSeed> SeedsByPosition(const sampler::SeedOrder& order, std::span<
 }
 
 // Computes the position of each own entry and keeps those in `range`.
-std::vector<OwnSeed> SeedsByEntry(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
-                                  sampler::PositionRange range) {
+std::vector<OwnSeed> FindByEntry(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
+                                 sampler::PositionRange range) {
   std::vector<OwnSeed> seeds;
   for (uint32_t list = 0; list < lists.size(); ++list) {
     const IdArray ordinals(*lists[list].ordinals);
@@ -60,13 +60,13 @@ std::vector<OwnSeed> SeedsByEntry(const sampler::SeedOrder& order, std::span<con
 
 }  // namespace
 
-std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
-                                sampler::PositionRange range) {
+std::vector<OwnSeed> FindOwnSeeds(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
+                                  sampler::PositionRange range) {
   uint64_t num_own = 0;
   for (const OrdinalList& list : lists) num_own += IdArray(*list.ordinals).size();
   const sampler::SeedOrder order(query, total);
-  std::vector<OwnSeed> seeds = num_own / kEntriesPerLookUp <= range.size() ? SeedsByEntry(order, lists, range)
-                                                                           : SeedsByPosition(order, lists, range);
+  std::vector<OwnSeed> seeds = num_own / kEntriesPerLookup <= range.size() ? FindByEntry(order, lists, range)
+                                                                           : FindByPosition(order, lists, range);
   if (query.positions.has_value()) {
     std::erase_if(seeds, [&](const OwnSeed& seed) {
       return !std::binary_search(query.positions->begin(), query.positions->end(), seed.position - range.first);

@@ -1,4 +1,4 @@
-// Finds which of a partition's own seeds a step takes. Nothing is kept between steps: the step's positions give
+// Finds the seeds of a step that one partition owns. No state is kept between steps: the step's positions give
 // ordinals, which are looked up in the ascending lists of the partition's file.
 #pragma once
 
@@ -10,25 +10,25 @@
 
 namespace espalier::shard {
 
-// The ordinals of a split's part that one partition owns, for one node type or for one of the query's edge types.
+// The ordinals of the nodes or edges in one part of a split that the partition owns, for one node type or edge type.
 struct OrdinalList {
-  uint64_t first;          // the sum of the sizes of all earlier lists, each counted over all partitions
+  uint64_t first;          // sum of the sizes of all earlier lists, each over all partitions
   const Tensor* ordinals;  // U64, ascending, relative to `first`
 };
 
 // An entry of a list (an owned node or edge) and its position in the epoch.
 struct OwnSeed {
   uint64_t position;
-  uint32_t list;
-  uint64_t entry;
+  uint32_t list;   // index of the list
+  uint64_t entry;  // index in the list
   friend bool operator==(const OwnSeed&, const OwnSeed&) = default;
 };
 
 // Returns the partition's own seeds at the positions in `range`, in ascending order of position. If the query lists
 // positions, other positions of the range are skipped. `lists` has one list for a node type, or one for each edge type
-// of the query, in its order; the parts have passed CheckPartition. `total` is the number of ordinals of all lists over
+// of the query, in its order; the split has passed CheckPartition. `total` is the number of ordinals of all lists over
 // all partitions. Time: O(range * log(own seeds)) or O(own seeds), whichever is less.
-std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
-                                sampler::PositionRange range);
+std::vector<OwnSeed> FindOwnSeeds(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
+                                  sampler::PositionRange range);
 
 }  // namespace espalier::shard

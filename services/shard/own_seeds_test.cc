@@ -52,7 +52,7 @@ TEST_P(OwnSeedsTest, MatchWholeOrderForAnyBatchSize) {
     size_t num_seeds = 0;
     for (uint32_t step = 0; step * batch_size < kTotal; ++step) {
       const sampler::PositionRange range = sampler::PositionsOfStep(kTotal, batch_size, step);
-      const std::vector<OwnSeed> seeds = OwnSeedsAt(query_, kTotal, lists_, range);
+      const std::vector<OwnSeed> seeds = FindOwnSeeds(query_, kTotal, lists_, range);
       EXPECT_EQ(seeds, ByHand(range)) << batch_size << ", step " << step;
       num_seeds += seeds.size();
     }
@@ -62,8 +62,8 @@ TEST_P(OwnSeedsTest, MatchWholeOrderForAnyBatchSize) {
 
 TEST_P(OwnSeedsTest, APartitionWithoutSeedsHasNone) {
   const OrdinalList list{0, &ordinals_[1]};
-  EXPECT_THAT(OwnSeedsAt(query_, 100, std::span(&list, 1), {0, 100}), IsEmpty());
-  EXPECT_THAT(OwnSeedsAt(query_, 0, std::span(&list, 1), {0, 0}), IsEmpty());
+  EXPECT_THAT(FindOwnSeeds(query_, 100, std::span(&list, 1), {0, 100}), IsEmpty());
+  EXPECT_THAT(FindOwnSeeds(query_, 0, std::span(&list, 1), {0, 0}), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(OwnSeedsTest, OwnSeedsTest, ::testing::Bool(),

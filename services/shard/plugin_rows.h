@@ -9,8 +9,8 @@
 
 namespace espalier::shard {
 
-// Approximate bytes of rows per call of the initializer, at least one row: each call sees few ids, and the deadline is
-// checked between calls.
+// The initializer is called for blocks of rows of at most this size, or of one row, so that each call gets few ids and
+// the deadline is checked between calls.
 inline constexpr size_t kPluginBlockBytes = size_t{1} << 20;
 inline constexpr uint64_t kMaxPluginBlockRows = uint64_t{1} << 16;
 
@@ -20,10 +20,11 @@ struct PluginFill {
   const sampler::TensorSpec& spec;
   const graph::PartitionBook& book;
   const graph::Partition& partition;
-  const std::function<uint64_t(uint64_t row)>& original_id;  // of a local row
+  const std::function<uint64_t(uint64_t row)>& original_id;  // returns the original id of a local row
 };
 
-// Fills `rows`, [num_rows, row elements], all zeros before. After an error some rows have been filled.
+// Fills `rows`, [num_rows, row elements] of the spec's dtype, all zeros before. DeadlineExceeded between two calls of
+// the initializer; otherwise the initializer's errors. After an error, some rows may have been filled.
 Status FillByPlugin(const PluginFill& fill, uint64_t num_rows, Deadline deadline, std::byte* rows);
 
 }  // namespace espalier::shard

@@ -4,22 +4,22 @@
 
 namespace espalier::shard {
 
-ExcludedEdges::Range ExcludedEdges::Into(LocalNodeId destination) const {
+ExcludedEdges::Range ExcludedEdges::FindRange(LocalNodeId destination) const {
   const auto [first, last] = std::equal_range(destinations_.begin(), destinations_.end(), destination);
   return {static_cast<uint32_t>(first - destinations_.begin()), static_cast<uint32_t>(last - destinations_.begin())};
 }
 
-void FindKept(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
-              std::span<const uint32_t> row_sums, RemainingEdges& kept) {
-  kept.positions.clear();
-  kept.weight_sums.clear();
+void FindRemaining(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
+                   std::span<const uint32_t> row_sums, RemainingEdges& remaining) {
+  remaining.positions.clear();
+  remaining.weight_sums.clear();
   uint32_t sum = 0;
   for (uint32_t position = 0; position < degree; ++position) {
     if (std::binary_search(excluded.begin(), excluded.end(), GlobalNodeId(sources[begin + position]))) continue;
-    kept.positions.push_back(position);
+    remaining.positions.push_back(position);
     if (row_sums.empty()) continue;
     sum += row_sums[position] - (position > 0 ? row_sums[position - 1] : 0);
-    kept.weight_sums.push_back(sum);
+    remaining.weight_sums.push_back(sum);
   }
 }
 

@@ -20,7 +20,7 @@ struct RemainingEdges {
 // this.
 class ExcludedEdges {
  public:
-  // The excluded edges into one destination.
+  // The excluded edges into one destination: [first, last).
   struct Range {
     uint32_t first = 0, last = 0;
     uint32_t size() const { return last - first; }
@@ -30,7 +30,7 @@ class ExcludedEdges {
       : destinations_(destinations), sources_(sources) {}
 
   bool empty() const { return destinations_.empty(); }
-  Range Into(LocalNodeId destination) const;
+  Range FindRange(LocalNodeId destination) const;
   // Returns the sources of the edges in `range`, ascending.
   std::span<const GlobalNodeId> SourcesIn(Range range) const { return sources_.subspan(range.first, range.size()); }
 
@@ -39,9 +39,9 @@ class ExcludedEdges {
   std::span<const GlobalNodeId> sources_;
 };
 
-// Writes to `kept` the positions of the row sources[begin .. begin + degree) whose source is not in `excluded`
-// (ascending). `row_sums` holds the row's prefix sums of weights, or is empty for uniform draws.
-void FindKept(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
-              std::span<const uint32_t> row_sums, RemainingEdges& kept);
+// Sets `remaining` to the positions of the row sources[begin, begin + degree) whose source is not in `excluded`, which
+// is ascending. `row_sums` has the row's prefix sums of weights, or is empty for uniform draws.
+void FindRemaining(const IdArray& sources, uint64_t begin, uint32_t degree, std::span<const GlobalNodeId> excluded,
+                   std::span<const uint32_t> row_sums, RemainingEdges& remaining);
 
 }  // namespace espalier::shard

@@ -5,10 +5,11 @@
 namespace espalier::shard {
 namespace {
 
+// How far ahead of the copy rows and ids are prefetched.
 constexpr size_t kPrefetchRows = 8;
 constexpr size_t kPrefetchIds = 32;
 constexpr size_t kCacheLine = 64;
-// Beyond this length of a row, the hardware prefetcher takes over.
+// The hardware prefetcher fetches the rest of longer rows.
 constexpr size_t kMaxPrefetchBytes = 1024;
 
 void PrefetchRow(const std::byte* row, size_t row_bytes) {
@@ -17,8 +18,8 @@ void PrefetchRow(const std::byte* row, size_t row_bytes) {
   __builtin_prefetch(row + length - 1);  // unaligned rows may touch one more cache line
 }
 
-const char* WordFor(LocalNodeId) { return "node"; }
-const char* WordFor(LocalRowId) { return "row"; }
+const char* ToWord(LocalNodeId) { return "node"; }
+const char* ToWord(LocalRowId) { return "row"; }
 
 template <class LocalId>
 Status CheckIdsAndSink(uint64_t num_rows, size_t row_bytes, std::span<const LocalId> ids,
@@ -33,7 +34,7 @@ Status CheckIdsAndSink(uint64_t num_rows, size_t row_bytes, std::span<const Loca
   }
   for (const LocalId id : ids) {
     if (id.value >= num_rows) {
-      return InvalidArgument(std::string(WordFor(id)) + " " + std::to_string(id.value) + " is not one of the " +
+      return InvalidArgument(std::string(ToWord(id)) + " " + std::to_string(id.value) + " is not one of the " +
                              std::to_string(num_rows) + " that the partition owns");
     }
   }

@@ -9,17 +9,17 @@
 
 namespace espalier::shard {
 
-// Copies the requested rows to their places. `rows` points to the first byte of row 0. InvalidArgument, with nothing
-// written, if the sink does not fit the column or a node does not exist.
+// Copies the rows of `nodes` or `ids` to their places in the sink. `rows` points to the first byte of row 0.
+// InvalidArgument, with nothing written, if the sink does not fit the column or an id is not below num_rows.
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                   const sampler::RowSink& sink);
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalRowId> ids,
                   const sampler::RowSink& sink);
 
-// Copies U32 ids to U64 rows.
+// Like GatherInto for a column of U32 ids, which become U64 rows.
 Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink);
 
-// Checks the arguments; both functions above call it first.
+// Checks the arguments as the functions above do.
 Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                    const sampler::RowSink& sink);
 

@@ -1,7 +1,7 @@
 // One step of a sparse optimizer on one learnable row: pure arithmetic in F32, in a fixed order.
 //
-// With gradient g (weight decay added first, except AdamW's), rate r, and t = 1, 2, ... counting the steps of the
-// whole tensor, not of the row (as torch.optim.SparseAdam counts):
+// With gradient g (weight decay added first; AdamW instead multiplies w by 1 - r * weight decay), rate r, and t = 1, 2,
+// ..., which counts the steps of the whole tensor, not of the row, as in torch.optim.SparseAdam:
 //
 //   SGD               w -= r g
 //   Adagrad           s += g g                        w -= r g / (sqrt(s) + eps)
@@ -9,8 +9,8 @@
 //   Adam, AdamW       m = b1 m + (1 - b1) g           w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
 //                     v = b2 v + (1 - b2) g g
 //
-// Adam's epsilon is placed as in torch.optim.Adam; SparseAdam adds it before the correction of v, which scales epsilon
-// by at most sqrt(1 - b2^t).
+// Adam's epsilon is placed as in torch.optim.Adam. SparseAdam adds it before the correction of v, so there it counts
+// 1 / sqrt(1 - b2^t) times as much.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace espalier::shard {
 
-// Returns the initial value of the optimizer state of a row (sampler::StateWidth values).
+// Returns the initial value of all elements of a row's optimizer state (sampler::StateWidth).
 float InitialState(const sampler::SparseOptimizer& optimizer);
 
 // The constants of one step. Thread-safe: immutable after construction.
@@ -43,8 +43,8 @@ class RowUpdate {
   const sampler::SparseOptimizerType type_;
   const size_t width_;
   float rate_ = 0;    // Adam: includes the correction of m
-  float decay_ = 0;   // added to the gradient, times w
-  float shrink_ = 1;  // AdamW: what w is multiplied by
+  float decay_ = 0;   // times w, is added to the gradient
+  float shrink_ = 1;  // AdamW: factor of w
   float epsilon_ = 0;
   float beta1_ = 0, beta2_ = 0;  // Adam
   float rest1_ = 0, rest2_ = 0;  // 1 - beta

@@ -9,12 +9,12 @@
 namespace espalier::shard {
 namespace {
 
-constexpr size_t kRowsAhead = 8;
-constexpr size_t kFloatsOfLine = 16;
+constexpr size_t kPrefetchDistance = 8;
+constexpr size_t kFloatsPerCacheLine = 16;
 constexpr unsigned kDigitBits = 11;
 
 void PrefetchFloats(const float* values, size_t count, bool for_writing) {
-  for (size_t i = 0; i < count; i += kFloatsOfLine) {
+  for (size_t i = 0; i < count; i += kFloatsPerCacheLine) {
     if (for_writing) {
       __builtin_prefetch(values + i, 1);
     } else {
@@ -67,8 +67,8 @@ const float* SparseStep::FindGradient(uint32_t number, std::span<const RowGradie
   return gradients[part].gradients + size_t{number - first_number_[part]} * width;
 }
 
-const float* SparseStep::Combined(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
-                                  std::span<const RowGradients> gradients) {
+const float* SparseStep::CombineGradients(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
+                                          std::span<const RowGradients> gradients) {
   const size_t width = sum_.size();
   const float* first = FindGradient(order_[begin].number, gradients, width);
   if (end - begin == 1) return first;
@@ -94,15 +94,15 @@ uint64_t SparseStep::Apply(const RowUpdate& update, sampler::DuplicateGradients 
     PrefetchFloats(table.state.row(order_[i].row), table.state_width, /*for_writing=*/true);
     PrefetchFloats(FindGradient(order_[i].number, gradients, table.width), table.width, /*for_writing=*/false);
   };
-  for (size_t i = 0; i < std::min(kRowsAhead, order_.size()); ++i) prefetch(i);
+  for (size_t i = 0; i < std::min(kPrefetchDistance, order_.size()); ++i) prefetch(i);
   uint64_t num_changed = 0;
   for (size_t begin = 0, end = 0; begin < order_.size(); begin = end) {
     const uint32_t row = order_[begin].row;
     ESPALIER_CHECK(row < table.num_rows) << "row " << row << " of " << table.num_rows;
     for (end = begin; end < order_.size() && order_[end].row == row; ++end) {
-      if (end + kRowsAhead < order_.size()) prefetch(end + kRowsAhead);
+      if (end + kPrefetchDistance < order_.size()) prefetch(end + kPrefetchDistance);
     }
-    update.Apply(table.weights.row(row), table.state.row(row), Combined(begin, end, duplicates, gradients));
+    update.Apply(table.weights.row(row), table.state.row(row), CombineGradients(begin, end, duplicates, gradients));
     RoundRow(table, row);
     ++num_changed;
   }

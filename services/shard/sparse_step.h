@@ -1,8 +1,8 @@
 // One step of a sparse optimizer on a table of learnable rows: the gradients of all ranks are added row by row in
 // (rank, batch position) order, then each row with a gradient is updated once.
 //
-// Gradients are ordered by row with a radix sort of their numbers, without moving the values; weights, state and
-// gradients of the next rows are prefetched.
+// A radix sort orders the numbers of the gradients by row; the values are not moved. Weights, state and gradients of
+// the next rows are prefetched.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace espalier::shard {
 
-// F32 values at `first + row * stride`.
+// Rows of F32 values; row i begins at first + i * stride.
 struct RowsInMemory {
   float* first = nullptr;
   size_t stride = 0;
@@ -53,16 +53,17 @@ class SparseStep {
  private:
   struct Contribution {
     uint32_t row;
-    uint32_t number;  // counted over all parts
+    uint32_t number;  // of the gradient, counted over all parts
   };
 
   void OrderByRow(uint64_t num_rows, std::span<const RowGradients> gradients);
   const float* FindGradient(uint32_t number, std::span<const RowGradients> gradients, size_t width) const;
-  const float* Combined(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
-                        std::span<const RowGradients> gradients);
+  // Returns the sum or mean, according to `duplicates`, of the gradients order_[begin, end), which are of one row.
+  const float* CombineGradients(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
+                                std::span<const RowGradients> gradients);
 
   std::vector<Contribution> order_, spare_;
-  std::vector<uint32_t> first_number_;  // of each part
+  std::vector<uint32_t> first_number_;  // number of the first gradient of each part
   std::vector<float> sum_;              // [width]
 };
 

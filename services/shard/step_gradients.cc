@@ -10,24 +10,24 @@ namespace espalier::shard {
 namespace {
 
 // Returns the memory that a waiting piece takes, even if it has no rows.
-uint64_t SizeBytes(const sampler::GradientPiece& piece) {
+uint64_t ComputeSizeBytes(const sampler::GradientPiece& piece) {
   constexpr uint64_t kOverheadBytes = 192;  // one node in each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
 }
 
 // Trainers compute the learning rate with cosines and powers of their own C libraries, which may differ in the last
 // bit.
-bool IsTheSameRate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+bool IsSameRate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-// Returns text that reads back as the same number.
-std::string Exact(double value) { return FormatSignificant(value, 17); }
+// Returns text that is parsed as the same number.
+std::string FormatExact(double value) { return FormatSignificant(value, 17); }
 
 }  // namespace
 
 Status StepGradients::Add(sampler::GradientPiece piece) {
   const std::string trainer = "trainer " + std::to_string(piece.rank.value);
   if (piece.rank.value >= num_trainers_) {
-    return InvalidArgument("gradients of " + trainer + "; there are " + std::to_string(num_trainers_));
+    return InvalidArgument("gradients of " + trainer + "; there are " + std::to_string(num_trainers_) + " trainers");
   }
   const auto known = ranks_.find(piece.rank.value);
   const bool other_count = known != ranks_.end() && known->second.num_pieces != piece.num_pieces;
@@ -37,17 +37,17 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
         (other_count ? ", which announced " + std::to_string(known->second.num_pieces) + " before" : ""));
   }
   const bool is_first = ranks_.empty();
-  if (!std::isfinite(piece.learning_rate) || (!is_first && !IsTheSameRate(piece.learning_rate, learning_rate_))) {
-    return InvalidArgument(trainer + " sends learning rate " + Exact(piece.learning_rate) + " for step " +
-                           std::to_string(piece.step) + (is_first ? "" : ", expected " + Exact(learning_rate_)));
+  if (!std::isfinite(piece.learning_rate) || (!is_first && !IsSameRate(piece.learning_rate, learning_rate_))) {
+    return InvalidArgument(trainer + " sends learning rate " + FormatExact(piece.learning_rate) + " for step " +
+                           std::to_string(piece.step) + (is_first ? "" : ", expected " + FormatExact(learning_rate_)));
   }
   if (known != ranks_.end() && known->second.pieces.contains(piece.piece)) return Status();
   if (num_gradients_ + piece.rows.size() > UINT32_MAX) {
     return ResourceExhausted("step " + std::to_string(piece.step) + " has 2^32 gradients or more");
   }
-  const uint64_t size_bytes = SizeBytes(piece);
-  if (!budget_->Take(size_bytes)) {
-    return ResourceExhausted("gradients that wait for a step take " + std::to_string(budget_->taken()) +
+  const uint64_t size_bytes = ComputeSizeBytes(piece);
+  if (!budget_->TryReserve(size_bytes)) {
+    return ResourceExhausted("gradients that wait for a step take " + std::to_string(budget_->reserved()) +
                              " bytes, the limit is " + std::to_string(budget_->limit()));
   }
   if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;
@@ -66,7 +66,7 @@ bool StepGradients::HasAllPieces(Rank rank) const {
   return known != ranks_.end() && known->second.pieces.size() == known->second.num_pieces;
 }
 
-std::vector<RowGradients> StepGradients::InOrder() const {
+std::vector<RowGradients> StepGradients::GetOrdered() const {
   std::vector<RowGradients> gradients;
   for (const auto& [rank, of_rank] : ranks_) {
     for (const auto& [number, piece] : of_rank.pieces) {

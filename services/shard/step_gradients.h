@@ -12,20 +12,20 @@
 
 namespace espalier::shard {
 
-// Thread-compatible.
+// Not thread-safe.
 class StepGradients {
  public:
-  // `budget` limits all gradients that wait on the partition for this step; the destructor releases what this has
-  // reserved.
+  // `budget` limits all gradients that wait on the partition for this step. The destructor releases the bytes that this
+  // object has reserved in it.
   StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
       : num_trainers_(num_trainers), budget_(std::move(budget)) {}
-  ~StepGradients() { budget_->Give(size_bytes_); }
+  ~StepGradients() { budget_->Release(size_bytes_); }
   StepGradients(const StepGradients&) = delete;
   StepGradients& operator=(const StepGradients&) = delete;
 
-  // Adds a piece. A piece that was added before changes nothing and needs no room in the budget. InvalidArgument, with
-  // nothing changed, for an impossible rank or piece number, or for a learning rate that differs from that of earlier
-  // pieces by more than rounding; ResourceExhausted if the budget is exceeded. Rows and gradients have been checked.
+  // Adds a piece. If the piece was added before, changes nothing and returns OK. InvalidArgument, with nothing changed,
+  // for an impossible rank or piece number, or for a learning rate that differs from that of earlier pieces by more
+  // than rounding; ResourceExhausted if the budget is exceeded. The caller has checked rows and gradients.
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
@@ -33,7 +33,7 @@ class StepGradients {
   // Returns the learning rate sent by the lowest rank, regardless of the order of arrival.
   double learning_rate() const { return learning_rate_; }
   // Returns the gradients ordered by rank and piece. The spans point into this object.
-  std::vector<RowGradients> InOrder() const;
+  std::vector<RowGradients> GetOrdered() const;
 
  private:
   struct RankGradients {

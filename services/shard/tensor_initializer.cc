@@ -35,7 +35,8 @@ ValuesOfBlock NormalValues(const std::array<uint32_t, 4>& words, double mean, do
   return values;
 }
 
-// The fans as in torch.nn.init: the first dimension is "out", the second "in", and the remaining ones multiply both.
+// Returns the bound of the uniform distribution, with the fans of torch.nn.init: the first dimension of the tensor is
+// "out", the second is "in", and the remaining ones multiply both.
 double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double gain) {
   double receptive_field = 1;
   for (size_t i = 1; i < spec.row_shape.size(); ++i) receptive_field *= static_cast<double>(spec.row_shape[i]);
@@ -44,12 +45,14 @@ double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double ga
   return fan_in + fan_out > 0 ? gain * std::sqrt(6.0 / (fan_in + fan_out)) : 0.0;
 }
 
+// Returns the random key of the tensor's values.
 uint64_t ToKey(const sampler::TensorSpec& spec, const graph::PartitionBook& book) {
   const std::string& stream = spec.initializer.stream.empty() ? spec.id.name : spec.initializer.stream;
   const uint64_t rows = Hash64(RowsName(spec.id.rows, book));
   return RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, HashCombine(rows, Hash64(stream)));
 }
 
+// Sets every four elements of each row to values_of(four random words).
 template <class Values>
 void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::function<uint64_t(uint64_t)>& original_id,
                 uint64_t num_rows, std::byte* rows, Values values_of) {

@@ -10,12 +10,12 @@
 
 namespace espalier::shard {
 
-// Fills `rows`, [num_rows, row elements], all zeros before. original_id(row) is called for each local row if the values
-// depend on it. The spec has been checked, and its initializer is not a plugin's.
+// Fills `rows`, [num_rows, row elements] of the spec's dtype, all zeros before. original_id(row) is called for each
+// local row if the values depend on original ids. The spec has been checked, and its initializer is not a plugin's.
 void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows);
 
-// Returns whether the values depend on original ids; those of a plugin may.
+// Returns whether the values depend on original ids. True for plugins, whose values may depend on them.
 bool NeedsOriginalIds(const sampler::Initializer& initializer);
 
 }  // namespace espalier::shard

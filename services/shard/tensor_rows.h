@@ -18,7 +18,7 @@
 
 namespace espalier::shard {
 
-// Thread-safe: readers run concurrently, a writer runs alone; each call is atomic to the others.
+// Thread-safe: readers run concurrently, a writer runs alone, so each call is atomic.
 class TensorRows {
  public:
   // Returns zero-filled rows. ResourceExhausted if there is not enough memory. The caller has checked that the size
@@ -30,10 +30,10 @@ class TensorRows {
   uint64_t num_rows() const { return num_rows_; }
   uint64_t size_bytes() const { return num_rows_ * row_bytes_; }
 
-  // Exclusive access to the rows while they are changed in place. `bytes` points to row 0.
-  class Changing {
+  // Exclusive access to the rows, to change them in place, until destruction. bytes() points to row 0.
+  class ExclusiveAccess {
    public:
-    explicit Changing(TensorRows& rows) : lock_(rows.mutex_), bytes_(rows.memory_.get()) {}
+    explicit ExclusiveAccess(TensorRows& rows) : lock_(rows.mutex_), bytes_(rows.memory_.get()) {}
     std::byte* bytes() const { return bytes_; }
 
    private:
@@ -44,9 +44,10 @@ class TensorRows {
   // Writes rows. InvalidArgument, with nothing changed, if values or rows do not fit; `name` is used in the message.
   Status Write(sampler::RowWrite write, std::span<const LocalRowId> rows, const Tensor& values,
                const std::string& name);
-  // Combines every row with that of another tensor; InvalidArgument unless dtype, row shape and number of rows are
-  // equal.
+  // Combines every row with the same row of `from`. InvalidArgument unless dtype, row shape and number of rows are
+  // equal; `name`, of this tensor, is used in the message.
   Status Combine(sampler::RowWrite write, TensorRows& from, const std::string& name);
+  // Copies rows to the sink (GatherInto).
   Status Gather(std::span<const LocalRowId> rows, const sampler::RowSink& sink);
   // Returns the reduction of all rows. FailedPrecondition: minimum or maximum of no rows. ResourceExhausted: the rows
   // have too many elements.

@@ -60,7 +60,7 @@ Status TimeColumns::Check(EdgeTypeId type, const Tensor& times) const {
   if (!HoldsTimes(times)) return InvalidArgument("expected one integer for each edge, found " + times.ToString());
   const IdArray indptr(partition_.in_edges[type.value].indptr);
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  // The first bad row of each range, so that the message does not depend on thread timing.
+  // The first error of each range of rows, so that the message does not depend on thread timing.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kTimedRowsPerTask + 1));
   WithTimes(times, [&](const auto values) {
     ParallelFor(AvailableProcessors(), num_rows, kTimedRowsPerTask, [&](int64_t begin, int64_t end) {
@@ -68,7 +68,7 @@ Status TimeColumns::Check(EdgeTypeId type, const Tensor& times) const {
         Status& error = errors[row / kTimedRowsPerTask];
         for (uint64_t k = indptr[row] + 1; k < indptr[row + 1] && error.ok(); ++k) {
           if (values[k - 1] <= values[k]) continue;
-          error = InvalidArgument("in-edges are not ordered by it: " + std::to_string(values[k]) + " follows " +
+          error = InvalidArgument("in-edges are not ordered by the column: " + std::to_string(values[k]) + " follows " +
                                   std::to_string(values[k - 1]) + " at position " + std::to_string(k) +
                                   "; partition the graph with this time column");
         }
@@ -80,7 +80,7 @@ Status TimeColumns::Check(EdgeTypeId type, const Tensor& times) const {
   return {};
 }
 
-uint32_t NumNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time) {
+uint32_t CountNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time) {
   return WithTimes(times, [&](const auto values) {
     const auto row = values.subspan(begin, degree);
     const auto later = std::upper_bound(row.begin(), row.end(), time, [](int64_t bound, auto value) {

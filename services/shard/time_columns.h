@@ -18,7 +18,7 @@ class TimeColumns {
 
   // Returns the column, or null if this edge type does not have the column: its edges then belong to all times.
   // NotFound: no edge type has the column. InvalidArgument, which is cached too: the column is not one integer per
-  // edge, or in-edges are out of order; the message then has a position at which they are.
+  // edge, or in-edges are out of order; the message then has the first such position.
   Result<const Tensor*> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -29,7 +29,8 @@ class TimeColumns {
   std::map<std::pair<uint16_t, std::string>, Status> checked_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns how many of the positions [begin, begin + degree) have a time not later than `time`; they come first.
-uint32_t NumNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time);
+// Returns the number of in-edges of a row, the positions [begin, begin + degree), that are not later than `time`. They
+// are the first ones of the row.
+uint32_t CountNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time);
 
 }  // namespace espalier::shard

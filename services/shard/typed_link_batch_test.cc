@@ -167,8 +167,8 @@ std::vector<Sale> SalesByHand(const graph::SourceGraph& source, NegativeKind kin
   for (const TypedEdge& edge : edges) positive.insert({edge.relation, edge.ends});
   std::vector<TypedEdge> by_degree;
   if (kind == NegativeKind::kInDegree) {
-    by_degree = EdgesOfShopStep(train, sampler::InDegreeQuery({EdgeTypeId(0)}, "links", kShopSeed, kShopEpoch, step,
-                                                              kCount * kShopBatch, train.size()));
+    by_degree = EdgesOfShopStep(train, sampler::MakeInDegreeQuery({EdgeTypeId(0)}, "links", kShopSeed, kShopEpoch, step,
+                                                                  kCount * kShopBatch, train.size()));
   }
   const auto draw = [&](sampler::NegativeEnd end, uint64_t stream, NodeTypeId type) {
     return sampler::DrawNodes(sampler::NegativesKey(kShopSeed, kShopEpoch, step, end), stream,

@@ -1,7 +1,7 @@
 // Waiting requests are callbacks in a list per embedding. Reach, Close and the thread of FailExpiredWaits move the
-// affected ones out of the list under the lock and call them after releasing it, because a callback may call back into
-// this object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its deadline
-// may be nearer.
+// requests that end out of the list under the lock and call them after releasing it, because a callback may call back
+// into this object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its
+// deadline may be nearer.
 #include "services/shard/version_waits.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace espalier::shard {
 namespace {
 
-Status Gone() { return Unavailable("the requested learnable rows were dropped"); }
+Status MakeDroppedError() { return Unavailable("the requested learnable rows were dropped"); }
 
 }  // namespace
 
@@ -24,13 +24,13 @@ VersionWaits::~VersionWaits() {
     closing_ = true;
   }
   if (thread_.joinable()) thread_.join();
-  std::map<uint64_t, Rows> left;
+  std::map<uint64_t, Rows> remaining;
   {
     MutexLock lock(&mutex_);
-    left.swap(rows_);
+    remaining.swap(rows_);
   }
-  for (const auto& [number, rows] : left) {
-    for (const Wait& wait : rows.waits) wait.ready(Gone());
+  for (const auto& [number, rows] : remaining) {
+    for (const Wait& wait : rows.waits) wait.ready(MakeDroppedError());
   }
 }
 
@@ -40,7 +40,7 @@ Result<uint64_t> VersionWaits::Open(uint64_t version) {
     try {
       thread_ = std::thread([this] { FailExpiredWaits(); });
     } catch (const std::system_error& error) {
-      return ResourceExhausted(std::string("no thread for learnable rows: ") + error.what());
+      return ResourceExhausted(std::string("cannot start a thread for learnable rows: ") + error.what());
     }
   }
   rows_[++num_opened_].reached = version;
@@ -48,24 +48,24 @@ Result<uint64_t> VersionWaits::Open(uint64_t version) {
 }
 
 void VersionWaits::Close(uint64_t rows) {
-  std::vector<Wait> left;
+  std::vector<Wait> remaining;
   {
     MutexLock lock(&mutex_);
     const auto found = rows_.find(rows);
     if (found == rows_.end()) return;
-    left = std::move(found->second.waits);
-    num_waits_ -= left.size();
+    remaining = std::move(found->second.waits);
+    num_waits_ -= remaining.size();
     rows_.erase(found);
   }
-  for (const Wait& wait : left) wait.ready(Gone());
+  for (const Wait& wait : remaining) wait.ready(MakeDroppedError());
 }
 
 template <class Ends>
-void VersionWaits::Take(Rows& rows, Ends ends, std::vector<Wait>* taken) {
+void VersionWaits::MoveEnded(Rows& rows, Ends ends, std::vector<Wait>* ended) {
   const auto first =
       std::stable_partition(rows.waits.begin(), rows.waits.end(), [&](const Wait& wait) { return !ends(wait); });
   num_waits_ -= static_cast<size_t>(rows.waits.end() - first);
-  taken->insert(taken->end(), std::make_move_iterator(first), std::make_move_iterator(rows.waits.end()));
+  ended->insert(ended->end(), std::make_move_iterator(first), std::make_move_iterator(rows.waits.end()));
   rows.waits.erase(first, rows.waits.end());
 }
 
@@ -75,9 +75,10 @@ void VersionWaits::Await(uint64_t rows, uint64_t version, Deadline deadline, sam
     MutexLock lock(&mutex_);
     const auto found = rows_.find(rows);
     if (found == rows_.end()) {
-      now = Gone();
+      now = MakeDroppedError();
     } else if (version > found->second.reached && num_waits_ >= kMaxWaits) {
-      now = ResourceExhausted(std::to_string(kMaxWaits) + " questions wait already");
+      now = ResourceExhausted(std::to_string(kMaxWaits) +
+                              " requests wait for learnable rows already, which is the limit");
     } else if (version > found->second.reached) {
       found->second.waits.push_back({version, deadline, std::move(ready)});
       ++num_waits_;
@@ -95,7 +96,7 @@ void VersionWaits::Reach(uint64_t rows, uint64_t version) {
     const auto found = rows_.find(rows);
     if (found == rows_.end()) return;
     found->second.reached = std::max(found->second.reached, version);
-    Take(
+    MoveEnded(
         found->second, [&](const Wait& wait) { return wait.version <= found->second.reached; }, &ready);
   }
   for (const Wait& wait : ready) wait.ready(Status());
@@ -126,7 +127,7 @@ void VersionWaits::FailExpiredWaits() {
       }
       if (closing_) return;
       for (auto& [number, rows] : rows_) {
-        Take(
+        MoveEnded(
             rows, [](const Wait& wait) { return wait.deadline.HasPassed(); }, &late);
       }
     }

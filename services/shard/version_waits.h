@@ -1,5 +1,5 @@
 // Requests that wait for a version of learnable rows, stored as callbacks instead of blocked threads. One thread per
-// partition ends the requests of all rows whose deadline passes.
+// partition ends the requests whose deadline has passed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class VersionWaits {
   static constexpr size_t kMaxWaits = 65'536;  // of all rows together
 
   VersionWaits() = default;
-  // Ends the remaining requests with Unavailable. Must not be called on one of its callbacks.
+  // Ends the remaining requests with Unavailable. Must not run in one of its callbacks.
   ~VersionWaits();
   VersionWaits(const VersionWaits&) = delete;
   VersionWaits& operator=(const VersionWaits&) = delete;
@@ -31,8 +31,9 @@ class VersionWaits {
   // Ends current and later requests for these rows with Unavailable.
   void Close(uint64_t rows) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `ready` exactly once: with OK, on this thread if the version has been reached, else later on the thread that
-  // calls Reach; with DeadlineExceeded; with ResourceExhausted if too many requests wait; or with Unavailable (Close).
+  // Calls `ready` exactly once. OK: the rows have reached the version; called on this thread if they had before,
+  // otherwise on the thread that calls Reach. Errors: DeadlineExceeded, ResourceExhausted (too many requests wait),
+  // Unavailable (Close).
   void Await(uint64_t rows, uint64_t version, Deadline deadline, sampler::DoneStatus ready) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that open rows have reached `version`. Versions never decrease.
   void Reach(uint64_t rows, uint64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -51,14 +52,15 @@ class VersionWaits {
   void FailExpiredWaits() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_waits_ > 0; }
   Deadline NearestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves the requests for which `ends` is true to the end of `taken`.
+  // Moves the requests for which ends(wait) is true to the end of `ended`.
   template <class Ends>
-  void Take(Rows& rows, Ends ends, std::vector<Wait>* taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveEnded(Rows& rows, Ends ends, std::vector<Wait>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   std::map<uint64_t, Rows> rows_ ABSL_GUARDED_BY(mutex_);
   uint64_t num_opened_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t num_waits_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Incremented for each new request, to wake the thread, because the nearest deadline may have changed.
   uint64_t num_added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // set once, under mutex_; last: joined before the other members are destroyed

@@ -14,13 +14,13 @@ namespace espalier::shard {
 // Thread-safe. One build at a time; concurrent requests wait for it.
 class WeightSums {
  public:
-  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], a separate sum for each row
+  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], prefix sums of each row's weights
 
   explicit WeightSums(const graph::Partition& partition) : partition_(partition) {}
 
-  // Returns the sums, or null if the partition has no edges of the type. NotFound names the existing columns;
-  // InvalidArgument the first weight that is negative or not finite, and is cached too; ResourceExhausted if there is
-  // not enough memory.
+  // Returns the sums, or null if the partition has no edges of the type. NotFound names the existing columns.
+  // InvalidArgument, which is cached too, names the first weight that is negative or not finite, or says why the column
+  // cannot contain weights. ResourceExhausted if there is not enough memory.
   Result<Sums> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

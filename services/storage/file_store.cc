@@ -1,7 +1,7 @@
 // A write goes to a TemporaryFile beside the object's file; its commit renames the TemporaryFile, or links it for
 // PutIfAbsent. List reads one folder at a time, skips folders and files that vanish meanwhile, and finally removes the
-// temporary files that are locked by no process and were not written for an hour (RemoveAbandoned). List and Delete
-// remove the folders that become empty by their deletions, because an object store has no folders.
+// temporary files that no process has locked and that were last written more than an hour ago (RemoveAbandoned). List
+// and Delete remove the folders that become empty by their deletions, because an object store has no folders.
 #include "services/storage/file_store.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ class OpenFile {
   Result<std::string> Read(ByteRange range) const {
     if (range.offset > size_bytes_ || range.length > size_bytes_ - range.offset) {
       return OutOfRange(path_ + " has " + std::to_string(size_bytes_) + " bytes; requested " +
-                        std::to_string(range.length) + " at " + std::to_string(range.offset));
+                        std::to_string(range.length) + " bytes at offset " + std::to_string(range.offset));
     }
     std::string content(range.length, '\0');
     for (size_t done = 0; done < content.size();) {
@@ -83,42 +83,42 @@ class OpenFile {
 
 }  // namespace
 
-Result<fs::path> FileStore::PathTo(const std::string& key) const {
+Result<fs::path> FileStore::ToPath(const std::string& key) const {
   RETURN_IF_ERROR(CheckKey(key));
   return root_ / key;
 }
 
 Result<ObjectInfo> FileStore::Head(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
   RETURN_IF_ERROR(Failpoint("store.head"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return ObjectInfo{key, file.size_bytes()};
 }
 
 Result<std::string> FileStore::Get(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
   RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read({0, file.size_bytes()});
 }
 
 Result<std::string> FileStore::GetRange(const std::string& key, ByteRange range) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
   RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read(range);
 }
 
 Result<std::unique_ptr<ObjectWriter>> FileStore::Put(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
-  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
+  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFile> file, TemporaryFile::CreateBeside(path));
   return std::unique_ptr<ObjectWriter>(std::make_unique<FileWriter>(std::move(file)));
 }
 
 Status FileStore::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFile> file, TemporaryFile::CreateBeside(path));
   RETURN_IF_ERROR(file->Write(bytes));
   return file->LinkToTarget();
 }
@@ -127,7 +127,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
-  std::vector<fs::path> abandoned;  // temporary files; RemoveAbandoned removes the old ones that no process writes
+  std::vector<fs::path> temporary_files;
   // The walk starts at the deepest folder that the prefix names.
   const size_t slash = prefix.rfind('/');
   std::vector<fs::path> folders = {slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash)};
@@ -141,7 +141,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
       std::error_code gone;  // files and folders may vanish meanwhile
       if (it->is_directory(gone) && !it->is_symlink(gone)) folders.push_back(it->path());
       if (!it->is_regular_file(gone)) continue;
-      if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
+      if (IsTemporaryFile(it->path())) temporary_files.push_back(it->path());
       if (it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
       const std::string key = it->path().lexically_relative(root_).generic_string();
       const uint64_t size_bytes = it->file_size(gone);
@@ -149,7 +149,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
     }
     if (error) return FromErrno(error.value(), "listing " + folder.string());
   }
-  for (const fs::path& path : abandoned) {
+  for (const fs::path& path : temporary_files) {
     if (RemoveAbandoned(path)) RemoveEmptyFolders(path.parent_path());
   }
   std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
@@ -157,7 +157,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
 }
 
 Status FileStore::Delete(const std::string& key) {
-  ASSIGN_OR_RETURN(const fs::path path, PathTo(key));
+  ASSIGN_OR_RETURN(const fs::path path, ToPath(key));
   RETURN_IF_ERROR(Failpoint("store.delete"));
   if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR)
     return FromErrno(errno, "deleting " + path.string());

@@ -1,6 +1,6 @@
 // An object store in a local folder: each object is a file. A file appears under its name only when it is complete: it
-// is written to a temporary name (".espalier-...", which List omits), synced and renamed. List removes temporary files
-// of killed processes when it finds them more than an hour after they were last written.
+// is written under a temporary name (".espalier-...", which List omits), synced and renamed. List removes temporary
+// files of killed processes that were last written more than an hour ago.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ class FileStore final : public ObjectStore {
   std::optional<std::string> LocalPath(const std::string& key) override;
 
  private:
-  Result<std::filesystem::path> PathTo(const std::string& key) const;
+  Result<std::filesystem::path> ToPath(const std::string& key) const;
   void RemoveEmptyFolders(std::filesystem::path folder) const;
 
   const std::filesystem::path root_;

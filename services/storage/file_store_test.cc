@@ -145,11 +145,11 @@ std::string TemporaryFileIn(const std::string& folder) {
 TEST(FileStoreTest, ExistingLinkIsOwnObject) {
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/manifest";
-  const auto file = TemporaryFile::Beside(target);
+  const auto file = TemporaryFile::CreateBeside(target);
   ASSERT_TRUE(file.ok() && (*file)->Write(BytesOf("ours")).ok());
   std::filesystem::create_hard_link(TemporaryFileIn(folder.path()), target);
   EXPECT_TRUE((*file)->LinkToTarget().ok());
-  const auto other = TemporaryFile::Beside(target);
+  const auto other = TemporaryFile::CreateBeside(target);
   ASSERT_TRUE(other.ok() && (*other)->Write(BytesOf("theirs")).ok());
   EXPECT_EQ((*other)->LinkToTarget().code(), StatusCode::kAlreadyExists);
 }
@@ -231,7 +231,7 @@ TEST(FileStoreTest, RefusesFolderInPlaceOfFile) {
 
   const Status put = store.Put("a/b").status();
   EXPECT_EQ(put.code(), StatusCode::kFailedPrecondition) << put.ToString();
-  EXPECT_THAT(put.message(), HasSubstr("a file with this name exists"));
+  EXPECT_THAT(put.message(), HasSubstr("a file with this name, or that of a parent folder, exists"));
 }
 
 TEST(OpenStoreTest, OpensPathsAndFileUris) {

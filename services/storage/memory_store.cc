@@ -21,13 +21,14 @@ class MemoryStore::Writer final : public ObjectWriter {
   Writer(MemoryStore& store, std::string key) : store_(store), key_(std::move(key)) {}
 
   Status Write(std::span<const std::byte> bytes) override {
-    if (committed_) return FailedPrecondition("writing mem://" + key_ + ": it is committed");
+    if (committed_) return FailedPrecondition("writing mem://" + key_ + ": the object is already committed");
     RETURN_IF_ERROR(Failpoint("store.put_part"));
     content_ += ToText(bytes);
     return {};
   }
   Status Commit() override {
-    if (std::exchange(committed_, true)) return FailedPrecondition("committing mem://" + key_ + ": it is committed");
+    if (std::exchange(committed_, true))
+      return FailedPrecondition("committing mem://" + key_ + ": the object is already committed");
     RETURN_IF_ERROR(Failpoint("store.commit"));
     MutexLock lock(&store_.mutex_);
     store_.objects_[key_] = std::move(content_);
@@ -60,7 +61,7 @@ Result<std::string> MemoryStore::GetRange(const std::string& key, ByteRange rang
   ASSIGN_OR_RETURN(const std::string content, Get(key));
   if (range.offset > content.size() || range.length > content.size() - range.offset) {
     return OutOfRange("mem://" + key + " has " + std::to_string(content.size()) + " bytes; requested " +
-                      std::to_string(range.length) + " at " + std::to_string(range.offset));
+                      std::to_string(range.length) + " bytes at offset " + std::to_string(range.offset));
   }
   return content.substr(range.offset, range.length);
 }

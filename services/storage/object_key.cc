@@ -6,7 +6,7 @@ namespace espalier::storage {
 namespace {
 
 // Returns what is wrong with a part of a key, or null.
-const char* FindFault(std::string_view part) {
+const char* FindPartProblem(std::string_view part) {
   if (part.empty() || part == "." || part == "..") return "has an empty, '.' or '..' part";
   if (part.starts_with(kTemporaryPrefix)) return "has a part that starts with '.espalier-', which is reserved";
   return nullptr;
@@ -20,7 +20,7 @@ const char* FindKeyProblem(std::string_view key) {
   }
   for (size_t begin = 0; begin <= key.size();) {
     const size_t end = std::min(key.find('/', begin), key.size());
-    if (const char* fault = FindFault(key.substr(begin, end - begin)); fault != nullptr) return fault;
+    if (const char* problem = FindPartProblem(key.substr(begin, end - begin)); problem != nullptr) return problem;
     begin = end + 1;
   }
   return nullptr;
@@ -29,16 +29,16 @@ const char* FindKeyProblem(std::string_view key) {
 }  // namespace
 
 Status CheckKey(const std::string& key) {
-  const char* const fault = FindKeyProblem(key);
-  if (fault == nullptr) return Status();
-  return InvalidArgument("object key '" + key.substr(0, kMaxKeyBytes) + "' " + fault);
+  const char* const problem = FindKeyProblem(key);
+  if (problem == nullptr) return Status();
+  return InvalidArgument("object key '" + key.substr(0, kMaxKeyBytes) + "' " + problem);
 }
 
 Status CheckPrefix(const std::string& prefix) {
   // A prefix is valid if it can be extended to a valid key.
-  const char* const fault = FindKeyProblem(prefix + "x");
-  if (fault == nullptr) return Status();
-  return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + fault);
+  const char* const problem = FindKeyProblem(prefix + "x");
+  if (problem == nullptr) return Status();
+  return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + problem);
 }
 
 std::string JoinKey(std::string_view prefix, std::string_view key) {

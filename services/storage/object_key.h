@@ -9,7 +9,8 @@
 
 namespace espalier::storage {
 
-// The prefix of file names of a FileStore's unfinished writes. Listings omit them, and keys must not contain them.
+// The prefix of the names of files that are not objects: unfinished writes of a FileStore, and the locks, marks and
+// incomplete files of a LocalCache. FileStore::List omits such files, and no part of a key may start with the prefix.
 inline constexpr std::string_view kTemporaryPrefix = ".espalier-";
 inline constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 
@@ -17,8 +18,8 @@ inline constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 // No part is empty, ".", ".." or starts with kTemporaryPrefix. NUL and backslash are not allowed.
 Status CheckKey(const std::string& key);
 
-// Returns InvalidArgument for a prefix with which no key can start: the rules are as above, but the last part may be
-// empty or incomplete. "" is the prefix of all keys.
+// Returns InvalidArgument if no valid key can start with `prefix`, whose last part may be empty or incomplete. "" is
+// the prefix of all keys.
 Status CheckPrefix(const std::string& prefix);
 
 // Joins two parts of a key: "a/b" and "c" give "a/b/c", "" and "c" give "c".

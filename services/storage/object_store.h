@@ -32,29 +32,34 @@ struct ByteRange {
 class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;
+  // Appends `bytes`. FailedPrecondition after Commit.
   virtual Status Write(std::span<const std::byte> bytes) = 0;
+  // Makes the object visible; it replaces an existing object with its key.
   virtual Status Commit() = 0;
 };
 
-// Thread-safe. Errors: NotFound (names the key), PermissionDenied, ResourceExhausted (disk full, with path and
-// bytes), Unavailable.
+// Thread-safe. Common errors: InvalidArgument (invalid key), NotFound (names the key), PermissionDenied,
+// ResourceExhausted (disk full, with path and bytes), Unavailable.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
   // Returns the store's URI for messages, such as "file:///srv/graphs".
   virtual std::string Describe() const = 0;
 
+  // Returns the size and the ETag of an object.
   virtual Result<ObjectInfo> Head(const std::string& key) = 0;
+  // Returns the bytes of an object.
   virtual Result<std::string> Get(const std::string& key) = 0;
   // Returns exactly range.length bytes, or OutOfRange if the object does not have them.
   virtual Result<std::string> GetRange(const std::string& key, ByteRange range) = 0;
-  // Reads the range into `out`, which must have range.length bytes. Drivers that can do so write to it directly. After
-  // an error its content is unspecified.
+  // Reads the range into `out`, which must have range.length bytes; S3Store does so without a copy. After an error, the
+  // content of `out` is unspecified.
   virtual Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out);
-  // Like ReadRange, but only for the version of the object with this ETag (with or without quotes): returns Aborted if
-  // the object has been replaced. "" reads any version.
+  // Like ReadRange, but returns Aborted if the object is not the version for which Head or List returned `etag`
+  // (S3Store also accepts it without its quotes). "" reads any version.
   virtual Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                                     std::span<std::byte> out);
+  // Returns a writer of the object; the store must outlive the writer.
   virtual Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) = 0;
   // Creates a small object; returns AlreadyExists if the key exists. Atomic.
   virtual Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) = 0;
@@ -64,7 +69,8 @@ class ObjectStore {
   virtual Status Delete(const std::string& key) = 0;
   // Deletes all `keys`, with fewer requests than keys if the driver can. After an error, any of them may still exist.
   virtual Status DeleteMany(std::span<const std::string> keys);
-  // Returns the path of a local file with exactly the object's bytes, which may be mapped; nullopt if there is none.
+  // Returns the path of a local file that contains exactly the object's bytes and can be mapped; nullopt if there is no
+  // such file.
   virtual std::optional<std::string> LocalPath(const std::string& key) = 0;
 };
 

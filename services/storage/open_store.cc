@@ -10,13 +10,13 @@
 
 namespace espalier::storage {
 
-Result<StoreLocation> OpenStore(const std::string& place, const StoreSettings& settings) {
-  const std::string uri = CanonicalUri(place);
-  if (uri.starts_with("s3://")) {
-    ASSIGN_OR_RETURN(std::shared_ptr<ObjectStore> store, OpenS3Store(uri, settings.s3));
+Result<StoreLocation> OpenStore(const std::string& uri, const StoreSettings& settings) {
+  const std::string canonical = CanonicalUri(uri);
+  if (canonical.starts_with("s3://")) {
+    ASSIGN_OR_RETURN(std::shared_ptr<ObjectStore> store, OpenS3Store(canonical, settings.s3));
     return StoreLocation{std::move(store), ""};
   }
-  ASSIGN_OR_RETURN(const std::string path, ToLocalPath(uri));
+  ASSIGN_OR_RETURN(const std::string path, ToLocalPath(canonical));
   std::error_code error;
   const std::filesystem::path root = std::filesystem::absolute(path, error).lexically_normal();
   if (error) return FromErrno(error.value(), "resolving '" + path + "'");

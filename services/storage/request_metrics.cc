@@ -2,7 +2,7 @@
 
 namespace espalier::storage {
 
-void RequestMetrics::Finished(const RequestRecord& request) {
+void RequestMetrics::Record(const RequestRecord& request) {
   MutexLock lock(&mutex_);
   const auto [entry, is_new] = operations_.try_emplace(request.operation);
   OperationSeries& metrics = entry->second;

@@ -13,7 +13,7 @@ namespace espalier::storage {
 // One request; a retry is a request of its own.
 struct RequestRecord {
   std::string operation;  // S3's name, such as "GetObject"
-  std::string code;       // the HTTP status ("503"), or the error without a response ("DEADLINE_EXCEEDED")
+  std::string code;       // the HTTP status ("503"); without a response, the status code ("DEADLINE_EXCEEDED")
   double seconds = 0;
   // Bytes of the request body and of the response body, without headers.
   uint64_t sent_bytes = 0, received_bytes = 0;
@@ -24,7 +24,8 @@ class RequestMetrics {
  public:
   explicit RequestMetrics(telemetry::MetricRegistry& registry) : registry_(registry) {}
 
-  void Finished(const RequestRecord& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Counts a finished request.
+  void Record(const RequestRecord& request) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct OperationSeries {

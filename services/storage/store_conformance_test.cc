@@ -33,7 +33,7 @@ std::shared_ptr<ObjectStore> S3StoreOnAFake() {
   const auto all = std::make_shared<All>();
   const std::shared_ptr<http::Transport> network(std::shared_ptr<void>(), &all->network);
   auto client = std::make_shared<S3Client>(
-      network, FixedCredentials({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
+      network, MakeFixedSource({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
       S3ClientOptions{.clock = &all->clock, .now = [] { return WallTime(std::chrono::seconds(1'800'000'000)); }});
   all->store = std::make_unique<S3Store>(std::move(client), FakeS3::Bucket(), "root");
   return {all, all->store.get()};

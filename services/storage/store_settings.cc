@@ -1,3 +1,5 @@
+// A setting that is not plain text has a function that parses it and names the variable in errors. Values that become
+// part of HTTP headers, host names or paths are first checked for control characters.
 #include "services/storage/store_settings.h"
 
 #include <charconv>
@@ -9,10 +11,10 @@ namespace {
 
 using telemetry::Secret;
 
-// Returns the first of the two variables that is set, or "".
-std::string FirstSet(const EnvironmentMap& environment, const char* name, const char* other) {
+// Returns the value of `name` or, if it is not set, of `fallback`; "" if neither variable is set.
+std::string FindEither(const EnvironmentMap& environment, const char* name, const char* fallback) {
   const std::string value = FindValue(environment, name);
-  return value.empty() ? FindValue(environment, other) : value;
+  return value.empty() ? FindValue(environment, fallback) : value;
 }
 
 // Rejects control characters, because the value becomes part of an HTTP header, a host name or a path.
@@ -26,8 +28,8 @@ Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
   return Status();
 }
 
-// Checks two variables that must be set together.
-Status CheckBoth(const EnvironmentMap& environment, const char* name, const char* other) {
+// Checks that both variables are set or neither is.
+Status CheckBothOrNeither(const EnvironmentMap& environment, const char* name, const char* other) {
   if (FindValue(environment, name).empty() == FindValue(environment, other).empty()) return Status();
   const bool first_is_missing = FindValue(environment, name).empty();
   return InvalidArgument(std::string(first_is_missing ? other : name) + " is set, but " +
@@ -57,9 +59,9 @@ Result<bool> ParseInstanceMetadata(const EnvironmentMap& environment) {
   return InvalidArgument("ESPALIER_S3_INSTANCE_METADATA is '" + value + "'; expected true or false");
 }
 
-Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, std::chrono::seconds otherwise) {
+Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, std::chrono::seconds default_patience) {
   const std::string value = FindValue(environment, "ESPALIER_S3_PATIENCE_SECONDS");
-  if (value.empty()) return otherwise;
+  if (value.empty()) return default_patience;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error == std::errc() && end == value.data() + value.size() && number >= 1 && number <= 3600) {
@@ -68,8 +70,8 @@ Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, st
   return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
 }
 
-std::string ContainerUri(const EnvironmentMap& environment) {
-  // Relative URIs refer to the agent of ECS, which has this fixed address.
+std::string FindContainerUri(const EnvironmentMap& environment) {
+  // A relative URI is that of the agent of ECS, which has this fixed address.
   const std::string relative = FindValue(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (!relative.empty()) return "http://169.254.170.2" + relative;
   return FindValue(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -91,7 +93,7 @@ S3CredentialSettings ParseCredentialSettings(const EnvironmentMap& environment) 
   settings.role_arn = FindValue(environment, "AWS_ROLE_ARN");
   settings.role_session_name = FindValue(environment, "AWS_ROLE_SESSION_NAME");
   settings.sts_endpoint = FindValue(environment, "AWS_ENDPOINT_URL_STS");
-  settings.container_uri = ContainerUri(environment);
+  settings.container_uri = FindContainerUri(environment);
   settings.container_token_file = FindValue(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   settings.container_token = Secret(FindValue(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
   return settings;
@@ -105,11 +107,11 @@ Result<StoreSettings> ParseStoreSettings(const EnvironmentMap& environment) {
                            "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN"}) {
     RETURN_IF_ERROR(CheckPrintable(environment, name));
   }
-  RETURN_IF_ERROR(CheckBoth(environment, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"));
+  RETURN_IF_ERROR(CheckBothOrNeither(environment, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"));
   StoreSettings settings;
   S3Settings& s3 = settings.s3;
-  s3.endpoint = FirstSet(environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
-  if (const std::string region = FirstSet(environment, "AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty()) {
+  s3.endpoint = FindEither(environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+  if (const std::string region = FindEither(environment, "AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty()) {
     s3.region = region;
   }
   s3.ca_file = FindValue(environment, "AWS_CA_BUNDLE");

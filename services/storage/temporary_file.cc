@@ -1,3 +1,6 @@
+// A temporary file is locked right after its creation. RemoveAbandoned locks a file before it removes it, so it never
+// removes one that is being written. If it removes a new file before the creator has locked it, the creator sees that
+// the file has no name any more (LockNew) and creates another.
 #include "services/storage/temporary_file.h"
 
 #include <fcntl.h>
@@ -33,9 +36,9 @@ bool LockNew(int descriptor) {
   return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
 }
 
-// Returns whether `path` is the open file. NFS may report EEXIST for a link that was created if the response was lost
-// (link(2)).
-bool IsNamed(int descriptor, const std::filesystem::path& path) {
+// Returns whether `path` names the open file. On NFS, link(2) may report EEXIST although it has created the link: the
+// response to the first request was lost.
+bool HasName(int descriptor, const std::filesystem::path& path) {
   struct stat ours {};
   struct stat there {};
   return fstat(descriptor, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
@@ -49,12 +52,12 @@ void SyncFolder(const std::filesystem::path& folder) {
   if (descriptor.is_open()) fsync(descriptor.get());
 }
 
-Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesystem::path& target) {
+Result<std::unique_ptr<TemporaryFile>> TemporaryFile::CreateBeside(const std::filesystem::path& target) {
   const std::filesystem::path folder = target.parent_path();
   std::string name;
   Descriptor file;
-  // Deleting the last object of a folder removes the folder, so it may be removed again before the file is created in
-  // it.
+  // Deleting the last object of a folder removes the folder, so another process may remove the new folder before the
+  // file is created in it.
   for (int tries = 0; !file.is_open() && tries < kMaxTries; ++tries) {
     RETURN_IF_ERROR(MakeFolder(folder));
     name = (folder / (std::string(kPrefix) + "XXXXXX")).string();
@@ -72,7 +75,7 @@ TemporaryFile::~TemporaryFile() {
 }
 
 Status TemporaryFile::Write(std::span<const std::byte> bytes) {
-  if (!file_.is_open()) return FailedPrecondition("writing " + target_.string() + ": it is committed");
+  if (!file_.is_open()) return FailedPrecondition("writing " + target_.string() + ": the file is already committed");
   while (!bytes.empty()) {
     const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
     if (written < 0) {
@@ -87,7 +90,7 @@ Status TemporaryFile::Write(std::span<const std::byte> bytes) {
 }
 
 Status TemporaryFile::Sync() {
-  if (!file_.is_open()) return FailedPrecondition("committing " + target_.string() + ": it is committed");
+  if (!file_.is_open()) return FailedPrecondition("committing " + target_.string() + ": the file is already committed");
   // Some file systems report a full disk only here.
   if (fsync(file_.get()) == 0) return {};
   return WriteError(errno, "syncing " + std::to_string(bytes_written_) + " bytes of " + target_.string());
@@ -106,7 +109,7 @@ Status TemporaryFile::LinkToTarget() {
   RETURN_IF_ERROR(Sync());
   if (link(path_.c_str(), target_.c_str()) != 0) {
     const int error_number = errno;
-    const bool is_ours = error_number == EEXIST && IsNamed(file_.get(), target_);
+    const bool is_ours = error_number == EEXIST && HasName(file_.get(), target_);
     if (!is_ours) return FromErrno(error_number, "creating " + target_.string());
   }
   SyncFolder(target_.parent_path());
@@ -118,7 +121,7 @@ bool IsTemporaryFile(const std::filesystem::path& path) { return path.filename()
 
 namespace {
 
-// Returns true also if the file system has no locks; then only the age of the file decides.
+// Returns whether no other process has locked the file. True if the file system has no locks: then only age decides.
 bool IsUnlocked(int descriptor) {
   return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP;
 }
@@ -126,7 +129,8 @@ bool IsUnlocked(int descriptor) {
 }  // namespace
 
 bool RemoveAbandoned(const std::filesystem::path& path) {
-  const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));  // NFS locks only what may be written
+  // Opened for writing, because an exclusive lock on NFS needs write access.
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open()) return errno == ENOENT;
   struct stat about {};
   const auto is_old = [&] {

@@ -1,7 +1,7 @@
 // A file under a temporary name that is renamed to its target when it is complete.
 //
-// Its creator holds a lock on it (flock), which the kernel releases when the creator dies. Other processes can
-// therefore distinguish a file that is being written from one that a killed process has left.
+// The process that creates the file holds a lock on it (flock), which the kernel releases when the process dies. Other
+// processes can therefore distinguish a file that is being written from one that a killed process has left.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace espalier::storage {
 
-// The destructor removes the file unless it has been renamed. Not thread-safe.
+// The destructor removes the temporary name, if the file still has it. Not thread-safe.
 class TemporaryFile {
  public:
   // Creates a temporary file in the folder of `target`, and the folder if it is missing.
-  static Result<std::unique_ptr<TemporaryFile>> Beside(const std::filesystem::path& target);
+  static Result<std::unique_ptr<TemporaryFile>> CreateBeside(const std::filesystem::path& target);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -36,25 +36,26 @@ class TemporaryFile {
       : file_(std::move(file)), path_(std::move(path)), target_(std::move(target)) {}
   Status Sync();
 
-  // Stays open until the file has its final name, because the lock belongs to the open file. After a successful sync,
-  // errors of close do not matter.
+  // Stays open until the file has its final name, because the lock belongs to the open file. Errors of close are
+  // ignored: Sync has already reported whether the bytes are on the disk.
   Descriptor file_;
   std::filesystem::path path_;
   std::filesystem::path target_;
   uint64_t bytes_written_ = 0;
 };
 
-// Syncs the folder after a rename in it, which survives a power failure only then. Best effort: errors are ignored,
-// because some file systems do not support it.
+// Syncs the folder; a rename in it survives a power failure only after this. Best effort: errors are ignored, because
+// some file systems cannot sync folders.
 void SyncFolder(const std::filesystem::path& folder);
 
-// The age beyond which a temporary file counts as abandoned on file systems without locks between machines.
+// The least time since the last write of an abandoned temporary file. On file systems without locks between machines,
+// only this time distinguishes it from a file that is being written.
 constexpr std::chrono::hours kAbandonedAfter{1};
 
-// Returns whether a path has the form of a TemporaryFile's name.
+// Returns whether the file name of `path` is one of a TemporaryFile. Does not access the file.
 bool IsTemporaryFile(const std::filesystem::path& path);
-// Removes the temporary file `path` if it is abandoned: it is not locked and was not written for kAbandonedAfter. Best
-// effort: returns whether it no longer exists.
+// Removes the temporary file `path` if it is abandoned: not locked and not written for kAbandonedAfter. Best effort:
+// errors are ignored. Returns whether the file no longer exists.
 bool RemoveAbandoned(const std::filesystem::path& path);
 
 }  // namespace espalier::storage

@@ -1,5 +1,5 @@
-// The bytes of one connection to an admin port. The plain channel moves them unchanged; a library of a higher layer can
-// encrypt them (operator/metrics_port/tls_channel.h), so that this one needs no TLS.
+// Sends and receives the bytes of one connection to an admin port. The plain channel leaves the bytes unchanged; a
+// library of a higher layer can encrypt them (operator/metrics_port/tls_channel.h), so that this library needs no TLS.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace espalier::telemetry {
 
-// The outcome of one call of a channel. None of them blocks.
+// The outcome of Receive or Send, which never block.
 struct Transfer {
   enum class State {
-    kMoved,    // `count` bytes were moved
-    kWaits,    // nothing was moved: call again when poll() reports one of `poll_events`
+    kMoved,    // `count` bytes were received or sent
+    kWaits,    // no byte was received or sent: call again when poll() reports one of `poll_events`
     kFinished  // the peer has ended the connection, or it is broken
   };
   State state = State::kFinished;
@@ -21,7 +21,7 @@ struct Transfer {
   short poll_events = 0;  // POLLIN or POLLOUT
 };
 
-// Owned by one thread. Does not own the descriptor of its connection, which must be non-blocking.
+// Not thread-safe. Does not own the descriptor of its connection, which must be non-blocking.
 class AdminChannel {
  public:
   virtual ~AdminChannel() = default;
@@ -29,14 +29,14 @@ class AdminChannel {
   virtual Transfer Receive(std::span<char> buffer) = 0;
   // Sends at least the first byte of `bytes`, which is not empty.
   virtual Transfer Send(std::string_view bytes) = 0;
-  // Tells the peer that no bytes follow, as far as that is possible without waiting.
+  // Signals the end of the sent bytes to the peer, if that is possible without blocking.
   virtual void Finish() = 0;
 };
 
-// Returns the channel of an accepted connection. Null: the connection is closed.
+// Returns the channel of an accepted connection, or null: then the server closes the connection.
 using ChannelFactory = std::function<std::unique_ptr<AdminChannel>(int descriptor)>;
 
-// Returns a channel that moves the bytes unchanged.
+// Returns a channel that sends and receives the bytes unchanged.
 std::unique_ptr<AdminChannel> MakePlainChannel(int descriptor);
 
 }  // namespace espalier::telemetry

@@ -26,7 +26,7 @@ namespace espalier::telemetry {
 namespace {
 
 constexpr std::chrono::milliseconds kPauseWithoutResources{100};
-constexpr int kMaxWaiting = 8;  // concurrent requests for /readyz?wait; further ones get a response at once
+constexpr int kMaxWaiting = 8;  // concurrent requests for /readyz?wait; further requests get a response at once
 
 bool WouldBlock(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
@@ -44,7 +44,7 @@ class AdminServer::Impl {
         dropped_(registry.AddCounter("espalier_admin_dropped_connections_total",
                                      "Admin connections closed without a response: too slow, too many, or broken.")) {
     ESPALIER_CHECK(pipe2(wake_.data(), O_CLOEXEC | O_NONBLOCK) == 0) << "pipe2: errno " << errno;
-    Reserve();
+    OpenReserve();
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -52,7 +52,7 @@ class AdminServer::Impl {
     close(wake_[1]);  // the read end becomes readable (hung up) and the loop ends
     thread_.join();
     close(wake_[0]);
-    Release();
+    CloseReserve();
     for (const Connection& connection : connections_) close(connection.descriptor);
     close(socket_.descriptor);
   }
@@ -94,24 +94,25 @@ class AdminServer::Impl {
 
   void Run();
   void Accept();
-  void Begin(int descriptor);
+  void AddConnection(int descriptor);
   void RejectConnection();
-  void Reserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
-  void Release() {
+  void OpenReserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+  void CloseReserve() {
     if (reserve_ >= 0) close(std::exchange(reserve_, -1));
   }
   void Receive(Connection& connection);
-  void TakeRequest(Connection& connection);
+  void HandleRequest(Connection& connection);
   void Respond(Connection& connection, const HttpResponse& response);
   void Send(Connection& connection);
   bool HasBeenReady();
-  // Returns false if the loop must end.
-  bool TakeWakeUp();
+  // Reads the bytes of the wake-up pipe. Returns false if the loop must end.
+  bool ReadWakeUp();
   void Drop(Connection& connection);
   void DropOldest();
   HttpResponse Answer(const std::optional<HttpRequest>& request);
   HttpResponse AnswerPath(const std::string& path);
-  int PollMilliseconds(bool accepts) const;
+  // Returns the timeout of poll() in milliseconds, or -1 for none. `accepts`: poll() watches the listening socket.
+  int ComputePollTimeout(bool accepts) const;
 
   const AdminServerOptions options_;  // fixed after construction
   const ListenSocket socket_;
@@ -127,8 +128,8 @@ class AdminServer::Impl {
   std::function<std::string()> status_provider_ ABSL_GUARDED_BY(provider_mutex_);
   std::function<std::string()> liveness_check_ ABSL_GUARDED_BY(provider_mutex_);
 
-  // Owned by thread_ from here on.
-  int reserve_ = -1;  // the spare descriptor; -1: the process had none left for it
+  // Once thread_ has started, only it uses the members below.
+  int reserve_ = -1;  // the spare descriptor; -1: the process had no descriptor left
   Deadline accepts_again_ = Deadline::After(std::chrono::seconds(0));
   std::list<Connection> connections_;  // oldest first
   std::thread thread_;
@@ -142,8 +143,8 @@ void AdminServer::Impl::Run() {
     for (const Connection& connection : connections_) {
       polled.push_back({connection.descriptor, connection.poll_events, 0});
     }
-    if (poll(polled.data(), polled.size(), PollMilliseconds(accepts)) < 0 && errno != EINTR) return;
-    if (polled[0].revents != 0 && !TakeWakeUp()) return;
+    if (poll(polled.data(), polled.size(), ComputePollTimeout(accepts)) < 0 && errno != EINTR) return;
+    if (polled[0].revents != 0 && !ReadWakeUp()) return;
 
     size_t slot = 2;
     const bool has_been_ready = HasBeenReady();
@@ -159,7 +160,7 @@ void AdminServer::Impl::Run() {
   }
 }
 
-int AdminServer::Impl::PollMilliseconds(bool accepts) const {
+int AdminServer::Impl::ComputePollTimeout(bool accepts) const {
   if (connections_.empty() && accepts) return -1;
   auto left = std::chrono::nanoseconds::max();
   for (const Connection& connection : connections_) {
@@ -173,7 +174,7 @@ void AdminServer::Impl::Accept() {
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
     if (connections_.size() >= options_.max_connections) DropOldest();
-    Begin(descriptor);
+    AddConnection(descriptor);
   } else if (errno == EMFILE || errno == ENFILE) {
     // Frees the descriptor of the oldest connection for the next one. Without connections, rejects the new one.
     connections_.empty() ? RejectConnection() : DropOldest();
@@ -183,7 +184,7 @@ void AdminServer::Impl::Accept() {
   connections_.remove_if([](const Connection& connection) { return connection.done; });
 }
 
-void AdminServer::Impl::Begin(int descriptor) {
+void AdminServer::Impl::AddConnection(int descriptor) {
   std::unique_ptr<AdminChannel> channel = options_.open_channel(descriptor);
   if (channel == nullptr) {
     dropped_.Add();
@@ -196,7 +197,7 @@ void AdminServer::Impl::Begin(int descriptor) {
 }
 
 void AdminServer::Impl::RejectConnection() {
-  Release();
+  CloseReserve();
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor >= 0) {
     close(descriptor);
@@ -204,7 +205,7 @@ void AdminServer::Impl::RejectConnection() {
   } else if (!WouldBlock(errno)) {
     accepts_again_ = Deadline::After(kPauseWithoutResources);
   }
-  Reserve();
+  OpenReserve();
 }
 
 // Reads until the request is complete, because an encrypted channel may hold bytes that poll() does not see.
@@ -217,16 +218,16 @@ void AdminServer::Impl::Receive(Connection& connection) {
       connection.poll_events = transfer.poll_events;
       return;
     }
-    if (connection.awaits_ready) return;  // its request is complete
+    if (connection.awaits_ready) return;  // the request is complete; further bytes are ignored
     connection.received.append(buffer.data(), transfer.count);
     if (connection.received.size() > options_.max_request_bytes) {
       return Respond(connection, {.status = 431, .body = "request too large\n"});
     }
-    if (HasWholeHead(connection.received)) return TakeRequest(connection);
+    if (HasCompleteHead(connection.received)) return HandleRequest(connection);
   }
 }
 
-void AdminServer::Impl::TakeRequest(Connection& connection) {
+void AdminServer::Impl::HandleRequest(Connection& connection) {
   const std::optional<HttpRequest> request = ParseRequest(connection.received);
   const bool may_wait = options_.paths != AdminPaths::kMetrics && request && request->method == "GET" &&
                         request->path == "/readyz" && request->query == "wait";
@@ -245,7 +246,7 @@ bool AdminServer::Impl::HasBeenReady() {
   return has_been_ready_;
 }
 
-bool AdminServer::Impl::TakeWakeUp() {
+bool AdminServer::Impl::ReadWakeUp() {
   std::array<char, 64> bytes;
   const ssize_t count = read(wake_[0], bytes.data(), bytes.size());
   return count > 0 || (count < 0 && WouldBlock(errno));
@@ -282,8 +283,8 @@ void AdminServer::Impl::Drop(Connection& connection) {
   connection.done = true;
 }
 
-// Drops the oldest connection. Connections that wait for readiness are probes of the kubelet and are dropped only if
-// all connections are.
+// Drops the oldest connection. Connections that wait for readiness are probes of the kubelet; drops one of them only if
+// there is no other connection.
 void AdminServer::Impl::DropOldest() {
   const auto other = std::find_if(connections_.begin(), connections_.end(), [](const Connection& connection) {
     return !connection.awaits_ready && !connection.done;

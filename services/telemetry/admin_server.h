@@ -7,12 +7,13 @@
 //              response other than 200
 //   /status    JSON from the status provider
 //
-// Guarantees: the server uses one thread, limits the connections and the bytes of each, and ends a connection at a
-// deadline after its first byte. A slow or half-open peer therefore occupies a slot for seconds and never blocks the
-// port: when all slots are in use, the oldest connection is dropped. Up to eight requests for /readyz?wait keep their
-// slots for start_wait.
+// Guarantees: the server uses one thread, limits the number of connections and the bytes of each request, and ends a
+// connection at a deadline after it was accepted. A slow or half-open peer therefore occupies a slot for seconds and
+// never blocks the port: when all slots are in use, the oldest connection is dropped. Up to eight requests for
+// /readyz?wait keep their slots for start_wait.
+//
 // Limitations: by default there is no TLS and no authentication. Bind to loopback or restrict access with a network
-// policy; or serve /metrics on a server of its own, with `open_channel` and `guard`. Status providers and the liveness
+// policy; or serve /metrics on a separate server, with `open_channel` and `guard`. Status providers and the liveness
 // check run on the server's thread and must not block.
 #pragma once
 
@@ -31,20 +32,20 @@ namespace espalier::telemetry {
 
 enum class AdminPaths {
   kAll,
-  kAllButMetrics,  // /metrics is served elsewhere
-  kMetrics,        // nothing else
+  kAllButMetrics,
+  kMetrics,  // only /metrics
 };
 
 struct AdminServerOptions {
-  std::string listen_address = "127.0.0.1:0";  // host:port or [v6]:port; port 0 picks a free one
-  std::chrono::milliseconds connection_deadline{5000};
-  std::chrono::milliseconds start_wait{600'000};
-  size_t max_request_bytes = 8192;
+  std::string listen_address = "127.0.0.1:0";           // host:port or [v6]:port; port 0 picks a free one
+  std::chrono::milliseconds connection_deadline{5000};  // to receive a request, and again to send the response
+  std::chrono::milliseconds start_wait{600'000};        // how long /readyz?wait waits at most
+  size_t max_request_bytes = 8192;                      // of the request line and headers
   size_t max_connections = 32;
   AdminPaths paths = AdminPaths::kAll;
   ChannelFactory open_channel = MakePlainChannel;
-  // Returns the response that refuses a request, or nullopt if the request is to be answered. Null: every request is
-  // answered. Runs on the server's thread: while it blocks, the server answers no other request.
+  // Returns the response that refuses a request, or nullopt to serve the request. Null: every request is served. Runs
+  // on the server's thread; while it blocks, the server serves no other request.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> guard = nullptr;
 };
 
@@ -52,8 +53,8 @@ struct AdminServerOptions {
 class AdminServer {
  public:
   // Starts a server, which runs until it is destroyed. It is not ready ("starting") at first. `registry` must outlive
-  // the server, whose own metrics (espalier_admin_*) are added to it; several servers share them. InvalidArgument for
-  // an invalid address; Unavailable for a port that is in use.
+  // the server. Adds the metrics espalier_admin_* to `registry`; several servers share these metrics. InvalidArgument
+  // for an invalid address; Unavailable for a port that is in use.
   static Result<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, MetricRegistry& registry);
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
@@ -63,13 +64,14 @@ class AdminServer {
   const std::string& address() const;
 
   void SetReady();
+  // Makes /readyz return 503 and `reason`.
   void SetNotReady(const std::string& reason);
-  // Sets a function that returns the reason why the process should be restarted, such as a lease that is held and not
-  // renewed, or "" if it should not. By default and with nullptr, /livez always returns "ok". The previous check does
-  // not run anymore when this returns.
+  // Sets a function that returns why the process should be restarted, such as a lease that is held but not renewed, or
+  // "" if it is alive. By default and with nullptr, /livez always returns "ok". The previous check does not run anymore
+  // when this function returns.
   void SetLivenessCheck(std::function<std::string()> check);
   // Sets a function that returns the text of a JSON object for /status. By default and with nullptr, /status returns
-  // {}. The previous provider does not run anymore when this returns.
+  // {}. The previous provider does not run anymore when this function returns.
   void SetStatusProvider(std::function<std::string()> provider);
 
  private:

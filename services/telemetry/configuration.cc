@@ -28,17 +28,17 @@ std::string ToKey(const CLI::Option& option) {
 
 }  // namespace
 
-std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> known) {
-  const auto is_known = [&](const std::string& key) {
-    return std::any_of(known.begin(), known.end(), [&](const Field& field) { return field.key == key; });
+std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> overrides) {
+  const auto is_overridden = [&](const std::string& key) {
+    return std::any_of(overrides.begin(), overrides.end(), [&](const Field& field) { return field.key == key; });
   };
   std::vector<Field> fields;
   for (const CLI::Option* const option : app.get_options()) {
-    const bool is_question = option == app.get_help_ptr() || option == app.get_version_ptr();
-    if (is_question || option->get_lnames().empty() || is_known(ToKey(*option))) continue;
+    const bool is_help_or_version = option == app.get_help_ptr() || option == app.get_version_ptr();
+    if (is_help_or_version || option->get_lnames().empty() || is_overridden(ToKey(*option))) continue;
     fields.push_back({ToKey(*option), ToValue(*option)});
   }
-  std::move(known.begin(), known.end(), std::back_inserter(fields));
+  std::move(overrides.begin(), overrides.end(), std::back_inserter(fields));
   return fields;
 }
 
@@ -47,8 +47,8 @@ std::string OneLine(const std::string& json) {
   return document.is_discarded() ? json : document.dump();
 }
 
-void LogConfiguration(const CLI::App& app, std::vector<Field> known) {
-  Log(Level::kInfo, "configuration", ToFields(app, std::move(known)));
+void LogConfiguration(const CLI::App& app, std::vector<Field> overrides) {
+  Log(Level::kInfo, "configuration", ToFields(app, std::move(overrides)));
 }
 
 }  // namespace espalier::telemetry

@@ -12,17 +12,16 @@ class App;
 
 namespace espalier::telemetry {
 
-// Returns every option of a parsed command line by its long name with _ for -. The value is the one given on the
-// command line or in a variable, or else the default in --help; "true" or "false" for a flag; a comma-separated list
-// for several values. `known` holds additional fields and values that replace options of the same name, such as the
-// actual number of threads or an address with the bound port; they come last. No option contains a secret: options name
-// files instead.
-std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> known = {});
+// Returns every option of a parsed command line as a field. The key is the option's long name with _ for -. The value
+// is that of the command line or the environment variable, or else the default in --help; "true" or "false" for a flag;
+// a comma-separated list for several values. `overrides` come last and replace options of the same name, such as the
+// actual number of threads or an address with the bound port. No option contains a secret: options name files instead.
+std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> overrides = {});
 
-// Returns a job document, which is JSON of several lines, as one line. Other text is returned unchanged.
+// Returns JSON text, such as a job document, on one line. Returns text that is not JSON unchanged.
 std::string OneLine(const std::string& json);
 
-// Logs the line "configuration" of a process.
-void LogConfiguration(const CLI::App& app, std::vector<Field> known = {});
+// Logs the line "configuration" of a process with the fields of ToFields.
+void LogConfiguration(const CLI::App& app, std::vector<Field> overrides = {});
 
 }  // namespace espalier::telemetry

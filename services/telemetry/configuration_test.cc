@@ -25,10 +25,10 @@ class ToFieldsTest : public ::testing::Test {
   }
 
   // Parses the command line and returns all fields by key. Their values must be text.
-  std::map<std::string, std::string> ParseToFields(const std::string& command_line, std::vector<Field> known = {}) {
+  std::map<std::string, std::string> ParseToFields(const std::string& command_line, std::vector<Field> overrides = {}) {
     app_.parse(command_line, false);
     std::map<std::string, std::string> texts;
-    for (const Field& field : ToFields(app_, std::move(known))) {
+    for (const Field& field : ToFields(app_, std::move(overrides))) {
       EXPECT_TRUE(texts.emplace(field.key, std::get<std::string>(field.value.variant())).second) << field.key;
     }
     return texts;

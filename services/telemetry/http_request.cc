@@ -52,7 +52,7 @@ std::string_view FindHeader(std::string_view head, std::string_view name) {
 
 }  // namespace
 
-bool HasWholeHead(std::string_view received) {
+bool HasCompleteHead(std::string_view received) {
   return received.find("\r\n\r\n") != std::string_view::npos || received.find("\n\n") != std::string_view::npos;
 }
 

@@ -22,10 +22,10 @@ struct HttpResponse {
 };
 
 // Returns whether `received` contains a complete request head, which ends with an empty line.
-bool HasWholeHead(std::string_view received);
+bool HasCompleteHead(std::string_view received);
 // Parses the request line and the Authorization header of a complete head; nullopt if it is not an HTTP/1.x request.
 std::optional<HttpRequest> ParseRequest(std::string_view head);
-// Returns the bytes to send, without the body for HEAD. The header announces that the connection will be closed.
+// Returns the bytes to send. `with_body` is false for HEAD. The headers include "Connection: close".
 std::string SerializeResponse(const HttpResponse& response, bool with_body);
 
 }  // namespace espalier::telemetry

@@ -18,7 +18,7 @@ struct FreeAddressList {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 
-Result<std::string> BoundAddress(int descriptor) {
+Result<std::string> GetBoundAddress(int descriptor) {
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
   if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
@@ -37,16 +37,16 @@ Result<std::string> BoundAddress(int descriptor) {
 
 Result<HostPort> ParseHostPort(const std::string& address) {
   const size_t colon = address.rfind(':');
-  const Status bad = InvalidArgument("address '" + address + "': expected host:port, as in 127.0.0.1:0");
-  if (colon == std::string::npos || colon == 0) return bad;
+  const Status invalid = InvalidArgument("address '" + address + "': expected host:port, as in 127.0.0.1:0");
+  if (colon == std::string::npos || colon == 0) return invalid;
   HostPort result{address.substr(0, colon), address.substr(colon + 1)};
   uint32_t port = 0;
   const char* end = result.port.data() + result.port.size();
   const auto parsed = std::from_chars(result.port.data(), end, port);
-  if (parsed.ec != std::errc() || parsed.ptr != end || port > 65535) return bad;
+  if (parsed.ec != std::errc() || parsed.ptr != end || port > 65535) return invalid;
   const bool bracketed = result.host.front() == '[' && result.host.back() == ']';
   if (bracketed) result.host = result.host.substr(1, result.host.size() - 2);
-  if (result.host.empty() || (!bracketed && result.host.find(':') != std::string::npos)) return bad;
+  if (result.host.empty() || (!bracketed && result.host.find(':') != std::string::npos)) return invalid;
   return result;
 }
 
@@ -75,7 +75,7 @@ Result<ListenSocket> ListenOn(const std::string& address) {
     status = FromErrno(errno, "listening on " + address);
   }
   if (status.ok()) {
-    Result<std::string> bound = BoundAddress(descriptor);
+    Result<std::string> bound = GetBoundAddress(descriptor);
     if (bound.ok()) return ListenSocket{descriptor, *std::move(bound)};
     status = bound.status();
   }

@@ -18,8 +18,8 @@ struct ListenSocket {
   int descriptor = -1;  // non-blocking, close-on-exec; the caller closes it
   std::string address;  // with the bound port
 };
-// Listens on an address. "[::]:80" means all addresses of this machine, IPv4 and IPv6, or only IPv4 if the kernel has
-// no IPv6. InvalidArgument for an invalid address; Unavailable if it cannot be bound.
+// Listens on an address. "[::]:80" is all addresses of this machine, IPv4 and IPv6, or only IPv4 if the kernel does not
+// support IPv6. InvalidArgument for an invalid address; Unavailable if the address cannot be bound.
 Result<ListenSocket> ListenOn(const std::string& address);
 
 }  // namespace espalier::telemetry

@@ -29,7 +29,7 @@ bool IsJson(LogFormat format) {
 }
 
 struct LogState {
-  std::shared_ptr<spdlog::logger> logger = MakeLogger();  // fixed, thread-safe
+  std::shared_ptr<spdlog::logger> logger = MakeLogger();  // never changes; thread-safe
   Mutex mutex;
   bool json ABSL_GUARDED_BY(mutex) = IsJson(LogFormat::kAuto);
   Level level ABSL_GUARDED_BY(mutex) = Level::kInfo;
@@ -42,7 +42,7 @@ LogState& State() {
   return *state;
 }
 
-spdlog::level::level_enum SpdlogLevel(Level level) {
+spdlog::level::level_enum ToSpdlogLevel(Level level) {
   switch (level) {
     case Level::kDebug: return spdlog::level::debug;
     case Level::kInfo: return spdlog::level::info;
@@ -52,7 +52,7 @@ spdlog::level::level_enum SpdlogLevel(Level level) {
   return spdlog::level::err;
 }
 
-void LogSpan(Level level, const char* message, std::span<const Field> fields) {
+void WriteLine(Level level, const char* message, std::span<const Field> fields) {
   LogState& state = State();
   std::string line;
   {
@@ -61,7 +61,7 @@ void LogSpan(Level level, const char* message, std::span<const Field> fields) {
     const LogRecord record{std::chrono::system_clock::now(), level, message, state.process_fields, fields};
     line = state.json ? FormatJson(record) : FormatText(record);
   }
-  state.logger->log(SpdlogLevel(level), spdlog::string_view_t(line));
+  state.logger->log(ToSpdlogLevel(level), spdlog::string_view_t(line));
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ void InitializeLogging(LogOptions options) {
 }
 
 void Log(Level level, const char* message, std::initializer_list<Field> fields) {
-  LogSpan(level, message, {fields.begin(), fields.size()});
+  WriteLine(level, message, {fields.begin(), fields.size()});
 }
 
-void Log(Level level, const char* message, const std::vector<Field>& fields) { LogSpan(level, message, fields); }
+void Log(Level level, const char* message, const std::vector<Field>& fields) { WriteLine(level, message, fields); }
 
 }  // namespace espalier::telemetry

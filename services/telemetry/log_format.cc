@@ -1,3 +1,5 @@
+// A field of the line replaces a process field with the same key: FormatJson assigns the key again, which keeps the
+// place of the process field; FormatText omits the process field.
 #include "services/telemetry/log_format.h"
 
 #include <algorithm>
@@ -19,7 +21,7 @@ struct BrokenDownTime {
   int millisecond = 0;
 };
 
-BrokenDownTime BreakDown(std::chrono::system_clock::time_point time) {
+BrokenDownTime ToUtc(std::chrono::system_clock::time_point time) {
   const auto since_epoch = std::chrono::floor<milliseconds>(time).time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
   const std::time_t clock_seconds = seconds.count();
@@ -29,30 +31,30 @@ BrokenDownTime BreakDown(std::chrono::system_clock::time_point time) {
   return result;
 }
 
-std::string TimeText(const BrokenDownTime& time, const char* pattern) {
+std::string FormatTime(const BrokenDownTime& time, const char* pattern) {
   std::array<char, 64> text{};
   const size_t length = std::strftime(text.data(), text.size(), pattern, &time.utc);
   return {text.data(), length};
 }
 
-std::string DoubleText(double value) { return FormatSignificant(value, 6); }
+std::string FormatDouble(double value) { return FormatSignificant(value, 6); }
 
 nlohmann::ordered_json ToJson(const FieldValue& field) {
   return std::visit(
       [](const auto& value) -> nlohmann::ordered_json {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
-          if (!std::isfinite(value)) return DoubleText(value);
+          if (!std::isfinite(value)) return FormatDouble(value);
         }
         return value;
       },
       field.variant());
 }
 
-bool IsRepeated(const Field& process_field, std::span<const Field> fields) {
+bool IsOverridden(const Field& process_field, std::span<const Field> fields) {
   return std::any_of(fields.begin(), fields.end(), [&](const Field& field) { return field.key == process_field.key; });
 }
 
-std::string Escaped(std::string_view text) {
+std::string Escape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -74,12 +76,12 @@ std::string ToText(const FieldValue& field) {
       [](const auto& value) -> std::string {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::string>) {
-          const std::string escaped = Escaped(value);
+          const std::string escaped = Escape(value);
           return escaped.empty() || escaped.find(' ') != std::string::npos ? '"' + escaped + '"' : escaped;
         } else if constexpr (std::is_same_v<T, bool>) {
           return value ? "true" : "false";
         } else if constexpr (std::is_same_v<T, double>) {
-          return DoubleText(value);
+          return FormatDouble(value);
         } else {
           return std::to_string(value);
         }
@@ -87,7 +89,7 @@ std::string ToText(const FieldValue& field) {
       field.variant());
 }
 
-const char* PaddedName(Level level) {
+const char* PadName(Level level) {
   switch (level) {
     case Level::kDebug: return "DEBUG";
     case Level::kInfo: return "INFO ";
@@ -100,11 +102,11 @@ const char* PaddedName(Level level) {
 }  // namespace
 
 std::string FormatJson(const LogRecord& record) {
-  const BrokenDownTime time = BreakDown(record.time);
+  const BrokenDownTime time = ToUtc(record.time);
   std::array<char, 8> millisecond{};
   std::snprintf(millisecond.data(), millisecond.size(), ".%03dZ", time.millisecond);
   nlohmann::ordered_json line;
-  line["time"] = TimeText(time, "%Y-%m-%dT%H:%M:%S") + millisecond.data();
+  line["time"] = FormatTime(time, "%Y-%m-%dT%H:%M:%S") + millisecond.data();
   line["level"] = ToString(record.level);
   for (const Field& field : record.process_fields) line[field.key] = ToJson(field.value);
   line["message"] = record.message;
@@ -113,19 +115,19 @@ std::string FormatJson(const LogRecord& record) {
 }
 
 std::string FormatText(const LogRecord& record) {
-  std::string line = TimeText(BreakDown(record.time), "%H:%M:%S");
+  std::string line = FormatTime(ToUtc(record.time), "%H:%M:%S");
   line += ' ';
-  line += PaddedName(record.level);
+  line += PadName(record.level);
   line += ' ';
-  line += Escaped(record.message);
+  line += Escape(record.message);
   const auto append = [&line](const Field& field) {
     line += ' ';
-    line += Escaped(field.key);
+    line += Escape(field.key);
     line += '=';
     line += ToText(field.value);
   };
   for (const Field& field : record.process_fields) {
-    if (!IsRepeated(field, record.fields)) append(field);
+    if (!IsOverridden(field, record.fields)) append(field);
   }
   for (const Field& field : record.fields) append(field);
   return line;

@@ -10,8 +10,9 @@ namespace {
 // Version 1 represents "no limit" by a number near 2^63.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
-// A line of /proc/self/cgroup is id:controllers:group; version 2's is "0::/kubepods/pod7", version 1's
-// "4:memory:/kubepods/pod7". Within a container's own namespace the group is "/".
+// Returns the group in the line with `marker` of /proc/self/cgroup, or "/" without such a line. A line is
+// id:controllers:group: "0::/kubepods/pod7" for version 2, "4:memory:/kubepods/pod7" for version 1. In a container with
+// its own cgroup namespace the group is "/".
 std::string ParseGroup(const std::string& membership_path, const std::string& marker) {
   std::ifstream membership(membership_path);
   for (std::string line; std::getline(membership, line);) {
@@ -21,25 +22,26 @@ std::string ParseGroup(const std::string& membership_path, const std::string& ma
   return "/";
 }
 
-std::optional<uint64_t> LimitIn(const std::filesystem::path& file_path) {
+std::optional<uint64_t> ReadLimit(const std::filesystem::path& file_path) {
   std::ifstream file(file_path);
   uint64_t bytes = 0;
   if (!(file >> bytes) || bytes >= kNoLimit) return std::nullopt;  // "max" is not a number
   return bytes;
 }
 
-void TakeSmaller(std::optional<uint64_t> limit, std::optional<uint64_t>* smallest) {
+void KeepSmaller(std::optional<uint64_t> limit, std::optional<uint64_t>* smallest) {
   if (limit.has_value()) *smallest = std::min(*limit, smallest->value_or(*limit));
 }
 
-// Returns the smallest limit of the group and its parents. A container sees its own group as the root even if the
-// membership file has another path.
-std::optional<uint64_t> SmallestLimit(const std::filesystem::path& root, const std::string& group, const char* file) {
-  std::optional<uint64_t> smallest = LimitIn(root / file);
+// Returns the smallest limit of the group and its ancestors. A container sees its own group as the root even if the
+// membership file contains another path.
+std::optional<uint64_t> FindSmallestLimit(const std::filesystem::path& root, const std::string& group,
+                                          const char* file) {
+  std::optional<uint64_t> smallest = ReadLimit(root / file);
   std::filesystem::path folder = root;
   for (const std::filesystem::path& part : std::filesystem::path(group).relative_path()) {
     folder /= part;
-    TakeSmaller(LimitIn(folder / file), &smallest);
+    KeepSmaller(ReadLimit(folder / file), &smallest);
   }
   return smallest;
 }
@@ -48,8 +50,8 @@ std::optional<uint64_t> SmallestLimit(const std::filesystem::path& root, const s
 
 std::optional<uint64_t> MemoryLimitBytes(const ControlGroupFiles& files) {
   const std::filesystem::path root(files.root);
-  std::optional<uint64_t> smallest = SmallestLimit(root, ParseGroup(files.membership, "0::"), "memory.max");
-  TakeSmaller(SmallestLimit(root / "memory", ParseGroup(files.membership, ":memory:"), "memory.limit_in_bytes"),
+  std::optional<uint64_t> smallest = FindSmallestLimit(root, ParseGroup(files.membership, "0::"), "memory.max");
+  KeepSmaller(FindSmallestLimit(root / "memory", ParseGroup(files.membership, ":memory:"), "memory.limit_in_bytes"),
               &smallest);
   return smallest;
 }

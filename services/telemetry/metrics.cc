@@ -1,3 +1,5 @@
+// A handle points to a metric of prometheus-cpp, which the prometheus::Registry owns. AddTemporaryGauge and
+// BeforeSerialize return shared pointers whose deleters remove the gauge or the refresh function.
 #include "services/telemetry/metrics.h"
 
 #include <prometheus/counter.h>
@@ -17,7 +19,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// The prefix of Espalier and the standard prefixes of operators (metrics.h).
+// The prefix of Espalier, and the prefixes of the standard metrics of controller-runtime and client-go.
 constexpr std::array<std::string_view, 5> kPrefixes{"espalier_", "workqueue_", "rest_client_", "controller_runtime_",
                                                     "leader_election_"};
 
@@ -111,7 +113,7 @@ std::shared_ptr<void> MetricRegistry::BeforeSerialize(std::function<void()> refr
   const int64_t id = state->next_refresh++;
   state->refreshes.emplace(id, std::move(refresh));
   return std::shared_ptr<void>(nullptr, [state, id](void*) {
-    MutexLock erasing(&state->mutex);
+    MutexLock erase_lock(&state->mutex);
     state->refreshes.erase(id);
   });
 }
@@ -119,7 +121,7 @@ std::shared_ptr<void> MetricRegistry::BeforeSerialize(std::function<void()> refr
 std::string MetricRegistry::Serialize() const {
   if (state_->process != nullptr) state_->process->Refresh();
   {
-    // Under the lock, so that the objects that `refresh` reads exist as long as its handle.
+    // The lock makes the destructor of a handle wait, so that the objects that `refresh` reads still exist.
     MutexLock lock(&state_->mutex);
     for (const auto& [id, refresh] : state_->refreshes) refresh();
   }

@@ -1,6 +1,6 @@
-// Metrics as typed handles. A process creates one MetricRegistry in main and passes it on. Each library declares its
-// metrics and their help texts in one place. Names have the form espalier_<where>_<what>_<unit>; counters end in
-// _total; label values come from fixed sets. Metrics with the same meaning as the standard metrics of
+// Metrics as typed handles. A process creates one MetricRegistry in main and passes it to its objects. Each library
+// declares its metrics and their help texts in one place. Names have the form espalier_<where>_<what>_<unit>; counters
+// end in _total; label values come from fixed sets. Metrics with the same meaning as the standard metrics of
 // controller-runtime and client-go use the standard prefixes, so that existing dashboards work: workqueue_,
 // rest_client_, controller_runtime_, leader_election_.
 //
@@ -79,18 +79,18 @@ class MetricRegistry {
   Counter AddCounter(const std::string& name, const std::string& help, const Labels& labels = {});
   Gauge AddGauge(const std::string& name, const std::string& help, const Labels& labels = {});
   // Adds a gauge that is removed when the returned pointer is destroyed, for objects that end before the process. No
-  // other code may add this name with these labels. The registry must outlive it.
+  // other code may add this name with these labels. The registry must outlive the pointer.
   [[nodiscard]] std::shared_ptr<Gauge> AddTemporaryGauge(const std::string& name, const std::string& help,
                                                          const Labels& labels);
   // `upper_bounds` must be ascending; the bucket +Inf is added.
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
                          const Labels& labels = {});
-  // Adds memory, processor time and open files (espalier_process_*), which are read at each scrape, and the version
-  // (espalier_build_info).
+  // Adds the metrics of memory, processor time and open files (espalier_process_*), which each Serialize reads, and the
+  // version (espalier_build_info).
   void AddProcessMetrics();
-  // Calls `refresh` at the start of each Serialize, for gauges that must be read on demand, until the returned object
-  // is destroyed, which waits for a call in progress. `refresh` may use handles but must not call the registry. The
-  // registry must outlive the returned object.
+  // Makes each Serialize call `refresh` first, which sets gauges whose values are read on demand. Destroying the
+  // returned object ends this and waits for a call of `refresh` in progress. `refresh` may use handles but must not
+  // call the registry. The registry must outlive the returned object.
   [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 
   // Returns all metrics in the Prometheus text format, version 0.0.4.

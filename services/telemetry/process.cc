@@ -1,3 +1,5 @@
+// The signal handler sets an atomic and writes one byte to a pipe, whose read end is StopSignal::descriptor(). Files
+// are written to a temporary name and renamed.
 #include "services/telemetry/process.h"
 
 #include <fcntl.h>
@@ -15,7 +17,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// Read by the signal handler: lock-free atomics only.
+// The signal handler uses these variables, so they are lock-free atomics.
 std::atomic<int> g_signal_number{0};
 std::atomic<int> g_write_end{-1};
 std::atomic<int> g_second_exit_code{-1};  // negative: a second signal has no effect
@@ -113,7 +115,8 @@ void StopSignal::ResetForTesting() {
 }
 
 Status WriteFileAtomically(const std::string& path, const std::string& text, Durability durability) {
-  // In the same folder, so that the rename stays within one file system; unique among processes and threads.
+  // The temporary file is in the same folder, so that the rename stays within one file system. Its name is unique among
+  // processes and threads.
   static std::atomic<uint64_t> counter{0};
   const std::string temporary = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

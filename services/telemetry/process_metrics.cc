@@ -12,17 +12,17 @@
 namespace espalier::telemetry {
 namespace {
 
-double Seconds(const timeval& time) {
+double ToSeconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-rusage Usage() {
+rusage ReadUsage() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage;
 }
 
-uint64_t ResidentBytes() {
+uint64_t ReadResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   uint64_t total_pages = 0;
   uint64_t resident_pages = 0;
@@ -30,21 +30,21 @@ uint64_t ResidentBytes() {
   return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Returns the memory that counts toward a limit and that the kernel cannot reclaim, which excludes pages of mapped
-// files.
-uint64_t UnreclaimableBytes() {
+// Returns the memory that counts toward a limit and that the kernel cannot reclaim: resident memory without the pages
+// of mapped files.
+uint64_t ReadUnreclaimableBytes() {
   std::ifstream status("/proc/self/status");
   uint64_t kibibytes = 0;
   for (std::string word; status >> word;) {
     if (word != "RssAnon:" && word != "RssShmem:") continue;
-    uint64_t of_kind = 0;
-    status >> of_kind;
-    kibibytes += of_kind;
+    uint64_t value = 0;
+    status >> value;
+    kibibytes += value;
   }
   return kibibytes * 1024;
 }
 
-uint64_t OpenFiles() {
+uint64_t CountOpenFiles() {
   std::error_code error;
   uint64_t count = 0;
   for (auto it = std::filesystem::directory_iterator("/proc/self/fd", error);
@@ -56,7 +56,7 @@ uint64_t OpenFiles() {
 
 }  // namespace
 
-uint64_t PeakResidentBytes() { return static_cast<uint64_t>(Usage().ru_maxrss) * 1024; }
+uint64_t PeakResidentBytes() { return static_cast<uint64_t>(ReadUsage().ru_maxrss) * 1024; }
 
 ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
     : registry_(registry),
@@ -73,16 +73,16 @@ ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
 }
 
 void ProcessMetrics::Refresh() {
-  const rusage usage = Usage();
-  resident_bytes_.Set(static_cast<double>(ResidentBytes()));
-  unreclaimable_bytes_.Set(static_cast<double>(UnreclaimableBytes()));
+  const rusage usage = ReadUsage();
+  resident_bytes_.Set(static_cast<double>(ReadResidentBytes()));
+  unreclaimable_bytes_.Set(static_cast<double>(ReadUnreclaimableBytes()));
   SetMemoryLimit(MemoryLimitBytes());
   peak_resident_bytes_.Set(static_cast<double>(usage.ru_maxrss) * 1024);
-  CountProcessorTime(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
-  open_files_.Set(static_cast<double>(OpenFiles()));
+  CountProcessorTime(ToSeconds(usage.ru_utime) + ToSeconds(usage.ru_stime));
+  open_files_.Set(static_cast<double>(CountOpenFiles()));
 }
 
-// Never decreases the counter: overlapping refreshes may arrive in a different order than they read the time.
+// Ignores smaller values, because concurrent refreshes may call this in another order than they read the time.
 void ProcessMetrics::CountProcessorTime(double seconds_so_far) {
   MutexLock lock(&mutex_);
   if (seconds_so_far <= counted_cpu_seconds_) return;
@@ -90,7 +90,7 @@ void ProcessMetrics::CountProcessorTime(double seconds_so_far) {
   counted_cpu_seconds_ = seconds_so_far;
 }
 
-// Called at every refresh, because limits are set, changed and removed while a process runs.
+// Called by every Refresh, because a limit may be set, changed or removed while the process runs.
 void ProcessMetrics::SetMemoryLimit(std::optional<uint64_t> limit) {
   MutexLock lock(&mutex_);
   if (!limit.has_value()) return memory_limit_bytes_.reset();

@@ -9,10 +9,11 @@
 
 namespace espalier::telemetry {
 
-// Thread-safe.
+// Thread-safe. The registry outlives this object.
 class ProcessMetrics {
  public:
   explicit ProcessMetrics(MetricRegistry& registry);
+  // Reads the statistics of the kernel and sets the metrics.
   void Refresh();
 
  private:
@@ -30,7 +31,7 @@ class ProcessMetrics {
   Gauge open_files_;
 };
 
-// Returns the largest resident set size so far in bytes.
+// Returns the largest resident set size of this process so far, in bytes.
 uint64_t PeakResidentBytes();
 
 }  // namespace espalier::telemetry

@@ -1,3 +1,5 @@
+// A termination message is a JSON document that is shortened until it fits into 4 KiB, of which the kubelet reads no
+// more. An uncaught std::bad_alloc reaches HandleUncaughtException through std::set_terminate.
 #include "services/telemetry/termination.h"
 
 #include <fcntl.h>
@@ -19,8 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the JSON text. Invalid UTF-8 becomes U+FFFD instead of an exception.
-std::string Dumped(const Json& document) {
+// Returns the JSON text. Replaces invalid UTF-8 by U+FFFD, for which dump would otherwise throw an exception.
+std::string ToText(const Json& document) {
   return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -46,7 +48,7 @@ Status WriteInPlace(const std::string& path, const std::string& text) {
   return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
 }
 
-std::terminate_handler handler_before = nullptr;  // written once, before threads start
+std::terminate_handler previous_handler = nullptr;  // written once, before threads start
 
 [[noreturn]] void HandleUncaughtException() {
   try {
@@ -58,7 +60,7 @@ std::terminate_handler handler_before = nullptr;  // written once, before thread
     _exit(static_cast<int>(ExitCode::kUnavailable));
   } catch (...) {  // any other exception is a bug
   }
-  if (handler_before != nullptr) handler_before();
+  if (previous_handler != nullptr) previous_handler();
   std::abort();
 }
 
@@ -79,15 +81,15 @@ const char* TerminationReason(ExitCode code) {
 
 std::string TerminationJson(const TerminationMessage& message) {
   Json document = ToDocument(message);
-  std::string text = Dumped(document);
+  std::string text = ToText(document);
   // Halves the length until it fits, because an escaped character takes up to six bytes.
   for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
     document["message"] = ShortenMiddle(message.message, bytes);
     if (bytes < 1024) document.erase("metrics");
-    text = Dumped(document);
+    text = ToText(document);
   }
   if (text.size() <= kMaxTerminationBytes) return text;
-  return Dumped({{"reason", TerminationReason(message.code)}, {"exitCode", static_cast<int>(message.code)}});
+  return ToText({{"reason", TerminationReason(message.code)}, {"exitCode", static_cast<int>(message.code)}});
 }
 
 void WriteTermination(const TerminationMessage& message) {
@@ -109,7 +111,7 @@ int EndOfProgram(const Status& status) {
   return static_cast<int>(code);
 }
 
-void InstallOutOfMemoryHandler() { handler_before = std::set_terminate(HandleUncaughtException); }
+void InstallOutOfMemoryHandler() { previous_handler = std::set_terminate(HandleUncaughtException); }
 
 std::string ReadTerminationMessage(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,5 +1,5 @@
 // The termination message: why a process ended, in at most 4 KiB of JSON. The kubelet reads it from the file
-// /dev/termination-log; `espalier run` uses a file of its own.
+// /dev/termination-log; `espalier run` passes another file.
 //
 //   {"reason": "BadInput", "exitCode": 65, "message": "...", "partition": {"hash", "bytes", "cut"},
 //    "script": {"sha256": "..."}, "metrics": {"testAccuracy": 0.81}}
@@ -20,26 +20,26 @@ struct TerminationMessage {
   struct Partition {
     std::string hash;  // the partitioning's key
     uint64_t bytes = 0;
-    double cut = 0;  // share of the edges
+    double cut = 0;  // share of the edges that connect two partitions
   };
 
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::optional<Partition> partition;
-  std::vector<Field> metrics;      // final metrics
+  std::vector<Field> metrics;      // of the end of the run ("testAccuracy")
   std::string script_sha256 = {};  // of the program's script; empty if no script was read
 };
 
 // "Done", "BadDocument", "BadInput", "Internal", "Unavailable", "Stopped", "NotPermitted"
 const char* TerminationReason(ExitCode code);
 
-// Returns the message as one line of JSON. Shortens a long message in the middle, and omits metrics if it is still too
-// long.
+// Returns the message as one line of JSON of at most kMaxTerminationBytes. Shortens a long text in the middle; if that
+// is not enough, omits the metrics, and last everything but reason and exit code.
 std::string TerminationJson(const TerminationMessage& message);
 
-// Writes the message to the file named by ESPALIER_TERMINATION_LOG; does nothing if it is not set. Overwrites the file
-// in place, because it is a mount in a container. Logs a failed write and returns no error, because the process ends
-// anyway.
+// Writes the message to the file named by ESPALIER_TERMINATION_LOG; does nothing if the variable is not set. Overwrites
+// the file in place, because it is a mount in a container. Logs a failed write and returns no error, because the
+// process ends anyway.
 void WriteTermination(const TerminationMessage& message);
 // Writes the message for an error.
 void WriteTermination(const Status& status, ExitCode code);
@@ -47,8 +47,9 @@ void WriteTermination(const Status& status, ExitCode code);
 // writes it as the termination message, which `espalier run` shows as the reason.
 int EndOfProgram(const Status& status);
 
-// Installs a handler for uncaught std::bad_alloc: the process ends with kUnavailable, a line on standard error and a
-// termination message instead of an abort, which would look like a bug. Call it once, at the start of main.
+// Installs a handler for uncaught std::bad_alloc. The process then ends with kUnavailable, a line on standard error and
+// a termination message; without the handler it would abort, which looks like a bug. Call it once, at the start of
+// main.
 void InstallOutOfMemoryHandler();
 
 // Returns the "message" in the termination message at `path`; empty if there is none.

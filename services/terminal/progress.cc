@@ -1,6 +1,6 @@
 // Progress as text. A bar is one line that each Draw erases and rewrites ("\r\033[K"); every other output clears it
-// first. Without a terminal, each Draw prints a line of its own. last_drawn_ limits the rate of both; nullopt means
-// that the phase has drawn nothing yet, so a bar is drawn at once and the first line follows after the full interval.
+// first. Without a terminal, each Draw prints a new line. last_drawn_ limits the rate in both cases; nullopt means that
+// the phase has drawn nothing yet: then a bar is drawn at once, but a line only after the full interval.
 #include "services/terminal/progress.h"
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ constexpr int kBarWidth = 30;
 constexpr milliseconds kRedraw{100};
 constexpr milliseconds kBetweenLines{5000};
 
-// Three characters wide, so that the line does not move.
+// Returns "  7 %" or "100 %": the number is padded to three characters, so that the text after it does not move.
 std::string PercentText(double fraction) {
   const std::string number = FormatFixed(100 * std::clamp(fraction, 0.0, 1.0), 0);
   return std::string(std::max<size_t>(3, number.size()) - number.size(), ' ') + number + " %";
@@ -77,7 +77,8 @@ void Progress::Begin(const std::string& phase) {
 
 void Progress::SwitchTo(const std::string& phase) {
   if (phase == phase_) return;
-  // The interval between lines spans phases. Otherwise no line would be printed if every phase is shorter than it.
+  // The interval between lines spans phases. Otherwise no line would be printed if every phase is shorter than the
+  // interval.
   if (style_ == ProgressStyle::kLines && !last_drawn_.has_value()) last_drawn_ = phase_start_;
   if (style_ == ProgressStyle::kBar) last_drawn_.reset();
   phase_ = phase;
@@ -93,10 +94,10 @@ void Progress::Update(double fraction, const std::string& detail) {
 
 void Progress::Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds) {
   if (style_ == ProgressStyle::kQuiet) return;
-  const milliseconds pause = style_ == ProgressStyle::kBar ? kRedraw : kBetweenLines;
+  const milliseconds interval = style_ == ProgressStyle::kBar ? kRedraw : kBetweenLines;
   const SteadyTime last = last_drawn_.value_or(style_ == ProgressStyle::kBar ? SteadyTime::min() : phase_start_);
   const SteadyTime now = clock_.Now();
-  if (last != SteadyTime::min() && now - last < pause) return;
+  if (last != SteadyTime::min() && now - last < interval) return;
   last_drawn_ = now;
   Draw(fraction, detail, remaining_seconds);
 }

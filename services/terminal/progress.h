@@ -46,8 +46,8 @@ class Progress {
   void Update(double fraction, const std::string& detail);
   // Like Update, but with the given remaining time; nullopt: none is shown.
   void Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds);
-  // Like Update, with the fraction from `meter` and the phase's average rate ("45.1 MB/s") as the detail. Shows the
-  // elapsed time instead while the meter has counted nothing.
+  // Like Update, with the fraction from `meter` and the phase's average rate ("45.1 MB/s") as the detail. While the
+  // meter has counted nothing, shows the elapsed time instead.
   void Update(const WorkMeter& meter);
   // Draws the final state of a phase's bar without regard to the redraw interval. Prints no line in kLines.
   void UpdateLast(const WorkMeter& meter);

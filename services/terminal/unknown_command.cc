@@ -25,7 +25,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& program, int 
   std::string command = program;
   for (int i = 1; i < argc && at->get_require_subcommand_min() > 0; ++i) {
     const std::string word = argv[i];
-    if (word.empty() || word[0] == '-') return "";  // a flag: left to the parser
+    if (word.empty() || word[0] == '-') return "";  // the parser handles flags
     const std::vector<const CLI::App*> below = at->get_subcommands([](const CLI::App*) { return true; });
     const auto found = std::find_if(below.begin(), below.end(), [&](auto* one) { return one->get_name() == word; });
     if (found == below.end()) {

@@ -6,11 +6,11 @@
 
 namespace espalier::terminal {
 
-// Returns an error message if the command line has another word in the place of a required subcommand of `app` or of
-// one of its subcommands:
+// Returns an error message if the command line has an unknown word where `app` or one of its subcommands requires a
+// subcommand:
 //   there is no command 'trian' (did you mean 'train'?): `espalier --help` lists them
-// Returns an empty string for every other command line. `program` is the program's name in the message. Call this
-// before app.parse, which would only report that a subcommand is missing.
+// Otherwise returns an empty string. `program` is the program's name in the message. Call this before app.parse, which
+// would only report that a subcommand is missing.
 std::string UnknownCommand(const CLI::App& app, const std::string& program, int argc, const char* const* argv);
 
 }  // namespace espalier::terminal

@@ -35,8 +35,8 @@ class Digest {
 };
 
 std::vector<uint32_t> Words(uint64_t id, uint32_t count) {
-  std::vector<uint32_t> words(size_t{4} * DrawBlocks(count));
-  FillDrawWords(kKey, std::span(&id, 1), DrawBlocks(count), words.data());
+  std::vector<uint32_t> words(size_t{4} * NumDrawBlocks(count));
+  FillDrawWords(kKey, std::span(&id, 1), NumDrawBlocks(count), words.data());
   return words;
 }
 
@@ -126,7 +126,7 @@ void PrintDropout() {
   Digest digest;
   for (uint64_t row = 0; row < kRows; ++row) {
     std::vector<uint16_t> half_words(96);
-    kernels::DropoutHalfWords(kKey, row, 96, half_words.data());
+    kernels::FillDropoutHalfWords(kKey, row, 96, half_words.data());
     digest.Add(half_words);
   }
   digest.Print("dropout");

@@ -1,5 +1,5 @@
-// Tracks the best epoch by a validation metric, and early stopping: training ends after several evaluations without
-// improvement (Prechelt, "Early Stopping - But When?", 1998).
+// Tracks the epoch with the best validation metric and decides on early stopping: training ends after several
+// evaluations without improvement (Prechelt, "Early Stopping - But When?", 1998).
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ class EarlyStopping {
   // disables early stopping.
   EarlyStopping(bool higher_is_better, int64_t patience) : higher_is_better_(higher_is_better), patience_(patience) {}
 
-  // Restores the state of a checkpoint: the values that the accessors below returned when it was taken.
+  // Restores a state: the values that the accessors below returned when the checkpoint was taken.
   void ResumeFrom(uint32_t best_epoch, std::optional<double> best_value, int64_t evaluations_since_best) {
     best_epoch_ = best_epoch;
     best_value_ = best_value;

@@ -23,7 +23,9 @@ Result<uint32_t> StepsPerEpoch(const job::Training& training, const Task& task, 
   }
   const auto batch_size = static_cast<uint64_t>(training.batch_size);
   const uint64_t steps = (count + batch_size - 1) / batch_size;
-  if (steps > UINT32_MAX) return InvalidArgument("an epoch of " + std::to_string(steps) + " steps; use larger batches");
+  if (steps > UINT32_MAX)
+    return InvalidArgument("an epoch has " + std::to_string(steps) + " steps, expected at most " +
+                           std::to_string(UINT32_MAX) + "; set a larger spec.training.batchSize");
   return static_cast<uint32_t>(steps);
 }
 

@@ -15,8 +15,8 @@ namespace espalier::trainer {
 Result<sampler::EpochPlan> MakeEpochPlan(const job::Training& training, const graph::GraphSchema& schema,
                                          uint32_t num_trainers, Rank rank);
 
-// Returns the number of steps that visit every training node (or edge) of the task's split once. NotFound if the split
-// does not exist; InvalidArgument if it has no training nodes (or edges) and the job trains.
+// Returns the number of steps in which every training node (or edge) of the task's split is a seed once. NotFound if
+// the split does not exist; InvalidArgument if it has no training nodes (or edges) and the job trains.
 Result<uint32_t> StepsPerEpoch(const job::Training& training, const Task& task, const NodeData& data,
                                const GraphAccess& graph);
 

@@ -214,7 +214,7 @@ double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, con
                  to = static_cast<int64_t>(split.test.destinations[i]);
       const std::vector<uint32_t> relation = {type};
       const torch::Tensor scores =
-          scorer.ScoreAll(scorer.Query(embeddings.narrow(0, from, 1), relation), embeddings)[0];
+          scorer.ScoreAll(scorer.MakeQueries(embeddings.narrow(0, from, 1), relation), embeddings)[0];
       double rank = 1;
       for (int64_t other = 0; other < embeddings.size(0); ++other) {
         if (other == to || (filtered && known.contains({from, type, other}))) continue;
@@ -249,7 +249,7 @@ std::vector<DrawnScores> DrawnByHand(const graph::SourceGraph& source, const Lin
       const uint64_t to = split.test.destinations[i];
       const std::vector<uint32_t> relation = {type};
       const torch::Tensor scores =
-          scorer.Score(scorer.Query(embeddings.narrow(0, from, 1), relation), embeddings).contiguous();
+          scorer.Score(scorer.MakeQueries(embeddings.narrow(0, from, 1), relation), embeddings).contiguous();
       std::vector<bool> is_known;
       for (int64_t node = 0; node < embeddings.size(0); ++node) is_known.push_back(known.contains({from, type, node}));
       const float* const score_of = scores.data_ptr<float>();
@@ -340,7 +340,7 @@ TEST(KnowledgeGraphTest, FilteredRanksMatchHandComputation) {
       const auto parameters = model->named_parameters();
       const espalier::Tensor& x = source.nodes[0].columns.at("x");
       const torch::Tensor embeddings =
-          torch::matmul(AsFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
+          torch::matmul(ToFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
       EXPECT_NEAR(*metric->value, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
           << static_cast<int>(kind) << (filtered ? " filtered" : " raw");
 

@@ -276,7 +276,7 @@ TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
     job.training.task.scorer = scorer;
     const Status refusal = RunSmall(Communities(), job).status();
     EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, and " +
+    EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, but " +
                                              std::string(job::ToString(scorer)) + " needs an even width"));
   }
 }
@@ -294,7 +294,7 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(),
                 HasSubstr("spec.training.task.negatives.count: the embeddings of a step's negatives do not "
-                          "fit in a trainer: 536870912 of at most 268435456"));
+                          "fit in a trainer: 536870912, expected at most 268435456"));
   }
 }
 

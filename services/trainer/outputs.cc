@@ -1,7 +1,8 @@
 // Every file is recorded in files_ with its size and checksums when it is written; Commit writes the list as the
 // manifest. The manifest is the commit point: Open first deletes a manifest of the same incarnation, and Commit
-// replaces an older incarnation's only after all files of this one are in the store. Hence a manifest in the store
-// never refers to incomplete files. metrics.jsonl and the event file grow during the run and are listed by Commit.
+// replaces the manifest of an older incarnation only after all files of this incarnation are in the store. Hence a
+// manifest in the store never refers to incomplete files. metrics.jsonl and the event file grow during the run, so
+// Commit adds them to the list.
 #include "services/trainer/outputs.h"
 
 #include <chrono>
@@ -21,7 +22,7 @@ namespace {
 
 using storage::JoinKey;
 
-double WallSeconds() {
+double GetWallSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
@@ -34,7 +35,7 @@ std::vector<std::string> ListKeys(const std::vector<storage::ObjectInfo>& object
 // Returns the scalars of an epoch. TensorBoard groups tags by the text before the slash.
 Scalars ListScalars(const EpochReport& report, const RunFacts& facts) {
   Scalars scalars;
-  scalars.wall_seconds = WallSeconds();
+  scalars.wall_seconds = GetWallSeconds();
   scalars.global_step = (int64_t{report.epoch} + 1) * facts.steps_per_epoch;
   scalars.values = {{"train/loss", report.loss}, {"train/learning_rate", report.learning_rate}};
   if (report.validation.has_value()) {
@@ -64,17 +65,17 @@ Outputs::Outputs(storage::StoreLocation to, RunFacts facts)
 
 Result<std::unique_ptr<Outputs>> Outputs::Open(storage::StoreLocation to, RunFacts facts) {
   std::unique_ptr<Outputs> outputs(new Outputs(std::move(to), std::move(facts)));
-  RETURN_IF_ERROR(outputs->MakeRoom().While("preparing the outputs in " + outputs->store().Describe()));
+  RETURN_IF_ERROR(outputs->RemoveStaleFiles().While("preparing the outputs in " + outputs->store().Describe()));
   storage::ObjectStore& store = outputs->store();
   ASSIGN_OR_RETURN(outputs->metrics_, GrowingObject::Open(store, outputs->folder_ + "/metrics.jsonl"));
   const std::string events = outputs->folder_ + "/tensorboard/" + EventFileName(outputs->facts_.incarnation);
   ASSIGN_OR_RETURN(outputs->events_, GrowingObject::Open(store, events));
-  RETURN_IF_ERROR(outputs->events_->Append(EventFileHeader(WallSeconds())));
+  RETURN_IF_ERROR(outputs->events_->Append(EventFileHeader(GetWallSeconds())));
   return outputs;
 }
 
-// Removes the files of an earlier run with the same incarnation number, and its manifest and result.
-Status Outputs::MakeRoom() {
+// Removes the manifest, the result and the files of an earlier run with the same incarnation number.
+Status Outputs::RemoveStaleFiles() {
   ASSIGN_OR_RETURN(const std::optional<format::OutputsManifest> committed,
                    format::ReadReplaceableOutputs(*to_.store, to_.prefix, facts_.incarnation));
   if (!committed.has_value() || committed->incarnation == facts_.incarnation) {

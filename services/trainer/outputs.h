@@ -1,4 +1,4 @@
-// The output files of a run (docs/outputs.md), below results/<incarnation>/ of the job's prefix:
+// The output files of a run (docs/outputs.md), below results/<incarnation>/ in the job's prefix:
 //   metrics.jsonl                 one line per epoch, appended when the epoch ends
 //   tensorboard/events...         the same numbers for TensorBoard
 //   model/last.safetensors        parameters and buffers after the last step
@@ -26,7 +26,7 @@ namespace espalier::trainer {
 
 struct TrainOutcome;
 
-// Facts about the run that its results record.
+// Facts about the run that are recorded in its results.
 struct RunFacts {
   job::DistTraining job;
   std::string graph_name;
@@ -38,7 +38,7 @@ struct RunFacts {
   uint32_t steps_per_epoch = 0;
   int64_t num_outputs = 0;
   TaskFacts task;             // from Task::Facts
-  std::string module_sha256;  // of the user's module; empty: a built-in model
+  std::string module_sha256;  // of the user's module; empty for a built-in model
   std::string collective;     // from Collective::backend()
   uint64_t incarnation = 0;
 };
@@ -50,7 +50,7 @@ std::string EpochJson(const EpochReport& report, job::Metric metric);
 // Returns the text of result.json. `not_written` maps each requested output that could not be written to the reason.
 std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                        const std::map<std::string, std::string>& not_written = {});
-// Returns the "__metadata__" of a model file: what is needed to build the model that the parameters belong to.
+// Returns the "__metadata__" of a model file: the settings from which its model can be built.
 std::map<std::string, std::string> ModelMetadata(const RunFacts& facts);
 
 // Returns the attributes of node results: the model's metadata, the job and the graph.
@@ -68,7 +68,7 @@ class Outputs {
   Status AppendEpoch(const EpochReport& report);
   // Blocks until everything appended is in the store.
   Status Flush();
-  // Starts uploading what was appended, in the background.
+  // Starts uploading the appended data in the background.
   void FlushSoon();
   // Writes model/<name>.safetensors atomically, with ModelMetadata.
   Status WriteModel(const std::string& name, const NamedTensors& state);
@@ -76,7 +76,8 @@ class Outputs {
   Status WriteTorchScript(const std::string& name, const std::string& archive);
   // Adds files that the caller has written below folder() to the manifest.
   void AddFiles(const std::vector<format::OutputFile>& files);
-  void RecordNotWritten(const std::string& what, const std::string& why) { not_written_[what] = why; }
+  // Records in result.json and the manifest why a requested output was not written.
+  void RecordNotWritten(const std::string& output, const std::string& reason) { not_written_[output] = reason; }
   // Flushes, writes the manifest, which replaces that of an older incarnation, then writes result.json. Finally removes
   // the files of older incarnations; a failure of the removal is only logged.
   Status Commit(const TrainOutcome& outcome);
@@ -87,7 +88,7 @@ class Outputs {
 
  private:
   Outputs(storage::StoreLocation to, RunFacts facts);
-  Status MakeRoom();
+  Status RemoveStaleFiles();
   Status PutFile(const std::string& name, const std::string& kind, const std::string& content);
 
   const storage::StoreLocation to_;
@@ -96,7 +97,7 @@ class Outputs {
   std::unique_ptr<GrowingObject> metrics_;
   std::unique_ptr<GrowingObject> events_;
   std::map<std::string, format::OutputFile> files_;  // by key
-  std::map<std::string, std::string> not_written_;
+  std::map<std::string, std::string> not_written_;   // output -> reason
 };
 
 }  // namespace espalier::trainer

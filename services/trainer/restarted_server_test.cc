@@ -81,7 +81,7 @@ class RestartedServerTest : public ::testing::Test {
                                        .relations = ListRelations(options.sampling),
                                        .seed_type = data.seed_type(),
                                        .seed = 1});
-        NodeMeasure measure;
+        NodeEvaluationOptions measure;
         measure.split = training.task.split;
         measure.sampling = options.sampling;
         measure.inference = options.inference;

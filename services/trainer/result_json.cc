@@ -1,6 +1,7 @@
-// The texts of a run's outputs: result.json, the lines of metrics.jsonl and the metadata of model files. Keys keep the
-// order in which they are written here (ordered_json). Names of metrics are composed of the part and the metric, for
-// example "testAccuracy". Optional keys are absent unless the run has the feature, and undefined metrics are null.
+// The texts of a run's outputs: result.json, the lines of metrics.jsonl and the metadata of model files. Keys are
+// written in the order in which they are listed here (ordered_json). The key of a metric is composed of the part of the
+// split and the metric, for example "testAccuracy". Keys of features that the run does not use are absent, and
+// undefined metrics are null.
 #include <cctype>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json OrNull(const std::optional<double>& value) {
+ordered_json ToNumberOrNull(const std::optional<double>& value) {
   return value.has_value() ? ordered_json(*value) : ordered_json(nullptr);
 }
 
@@ -44,7 +45,7 @@ const char* ToString(LoopEnd end) {
   return "";
 }
 
-// These return the values as they are written in model files.
+// The ToText functions return values as they are written in model files.
 const char* ToText(job::Aggregator aggregator) {
   switch (aggregator) {
     case job::Aggregator::kMean: return "Mean";
@@ -64,7 +65,7 @@ const char* ToText(job::LayerNormalization normalization) {
 }
 
 // Returns the shortest text that parses to the same number.
-std::string ShortestText(double value) { return ordered_json(value).dump(); }
+std::string ToShortestText(double value) { return ordered_json(value).dump(); }
 
 }  // namespace
 
@@ -99,7 +100,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   if (job::IsAttention(model.type)) {
     metadata["heads"] = std::to_string(model.heads);
     metadata["outputHeads"] = std::to_string(model.output_heads);
-    metadata["negativeSlope"] = ShortestText(model.negative_slope);
+    metadata["negativeSlope"] = ToShortestText(model.negative_slope);
   }
   if (model.type == job::ModelType::kTorchScript) {
     for (const char* unused : {"aggregator", "hiddenSize", "normalization", "numBases"}) metadata.erase(unused);
@@ -121,7 +122,7 @@ std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts) {
 std::string EpochJson(const EpochReport& report, job::Metric metric) {
   ordered_json line = {{"epoch", report.epoch},
                        {"loss", report.loss},
-                       {ResultKey("validation", metric), OrNull(report.validation)},
+                       {ResultKey("validation", metric), ToNumberOrNull(report.validation)},
                        {"learningRate", report.learning_rate},
                        {"seeds", report.num_seeds},
                        {"seconds", report.total_seconds},
@@ -136,11 +137,11 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
   for (const EpochReport& epoch : outcome.loop.epochs) {
     losses.push_back(epoch.loss);
     seconds.push_back(epoch.total_seconds);
-    history.push_back(OrNull(epoch.validation));
+    history.push_back(ToNumberOrNull(epoch.validation));
   }
   ordered_json result = {{"name", facts.job.name},
-                         {ResultKey("test", metric), OrNull(outcome.test)},
-                         {ResultKey("validation", metric), OrNull(outcome.validation)},
+                         {ResultKey("test", metric), ToNumberOrNull(outcome.test)},
+                         {ResultKey("validation", metric), ToNumberOrNull(outcome.validation)},
                          {"bestEpoch", outcome.loop.best_epoch},
                          {"modelEpoch", outcome.loop.model_epoch},
                          {"epochs", outcome.loop.epochs.size()},

@@ -12,7 +12,8 @@ Status CheckSameParameters(const std::string& digest, collective::Collective& co
   for (uint32_t rank = 0; rank < collective.size(); ++rank) {
     if (std::memcmp(all.data() + rank * digest.size(), digest.data(), digest.size()) != 0) {
       return Internal("trainers " + std::to_string(collective.rank().value) + " and " + std::to_string(rank) +
-                      " ended with different parameters");
+                      " ended with different parameters: a machine or a library computed wrong results, so the model "
+                      "must not be used");
     }
   }
   return Status();

@@ -1,4 +1,4 @@
-// Checks that all ranks, which apply the same updates, end with the same parameters.
+// Checks that all ranks end with the same parameters, as they must after applying the same updates.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace espalier::trainer {
 
-// Compares the digests (ParametersDigest) of all ranks. Returns Internal if they differ: a machine or a library has
-// computed wrong results, so the model must not be used. Every rank must call it with digests of equal length.
+// Compares the digests (ParametersDigest) of all ranks. Returns Internal if they differ: then a machine or a library
+// has computed wrong results, and the model must not be used. Every rank must call it with digests of equal length.
 Status CheckSameParameters(const std::string& digest, collective::Collective& collective, Deadline deadline);
 
 }  // namespace espalier::trainer

@@ -19,7 +19,7 @@ bool SavesTorchScript(const job::DistTraining& job) {
 Status WriteTorchScript(const job::DistTraining& job, const graph::GraphSchema& schema, const Parts& parts,
                         Outputs& outputs) {
   if (const std::string head = parts.task->words().head; !head.empty()) {
-    outputs.RecordNotWritten(kFile, "the TorchScript of a model cannot contain " + head);
+    outputs.RecordNotWritten(kFile, "TorchScript cannot contain the model's " + head);
     return Status();
   }
   const Result<std::string> script = MakeTorchScript(*parts.model, MakeModelOptions(job.training, schema, parts));
@@ -33,7 +33,7 @@ void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& 
   if (!job::Saves(job, job::OutputKind::kModel) || SavesTorchScript(job)) return;
   if (*parts.task->words().head != '\0') return;
   if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
-  outputs.RecordNotWritten(kFile,  // to be removed in the release after 0.1.0
+  outputs.RecordNotWritten(kFile,  // this note is to be removed in the release after 0.1.0
                            "model/best.safetensors has the same parameters; add TorchScript to spec.output.save if a "
                            "program needs the file");
 }

@@ -7,8 +7,8 @@
 
 namespace espalier::trainer {
 
-// Returns true if spec.output.save requests model/best.pt: it contains TorchScript, or it contains Model and the model
-// is a user's TorchScript module, which no other file can restore.
+// Returns true if spec.output.save requests model/best.pt: if it contains TorchScript, or if it contains Model and the
+// model is a user's TorchScript module, because no other file contains the module's program.
 bool SavesTorchScript(const job::DistTraining& job);
 
 // Writes the model with its current parameters as model/best.pt, or records in `outputs` why it cannot be converted to

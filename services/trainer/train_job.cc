@@ -1,8 +1,8 @@
 // TrainerRun executes the phases of a run on every rank in the same order: open outputs, resume, create learnable rows,
 // train, save the models, evaluate the best model, export node and edge results, commit. Rank 0 alone writes to the
-// store; while it does, the other ranks wait in steps (RunOnSideThread, WorkInSteps) so that no collective operation
-// reaches its deadline. An error that only one rank can see is exchanged (AgreeOn) or ends in Abandon, which fails the
-// others.
+// store. While rank 0 writes, the other ranks wait in steps (RunOnSideThread, WorkInSteps), so that no collective
+// operation reaches its deadline. An error that only one rank can see is exchanged (AgreeOn), or that rank calls
+// Abandon, which makes the collective operations of the other ranks fail.
 #include "services/trainer/train_job.h"
 
 #include <algorithm>
@@ -28,9 +28,11 @@ namespace {
 
 using graph::SplitPartName;
 
-constexpr std::chrono::seconds kTimeToDropWhenStopped{10};  // after a stop request: the servers may be gone
+// Timeout for dropping learnable rows after a stop request, when the servers may have ended.
+constexpr std::chrono::seconds kDropTimeoutWhenStopped{10};
 
-bool NeedsLength(const job::LearningRateSchedule& schedule) {
+// Returns whether the learning rate depends on the number of epochs.
+bool DependsOnLength(const job::LearningRateSchedule& schedule) {
   return schedule.type == job::ScheduleType::kLinear || schedule.type == job::ScheduleType::kCosine;
 }
 
@@ -43,7 +45,7 @@ class TrainerRun {
         graph_(graph),
         collective_(collective),
         options_(options),
-        observer_(options.observer != nullptr ? *options.observer : nothing_),
+        observer_(options.observer != nullptr ? *options.observer : no_observer_),
         parts_(std::move(parts)),
         phases_([this](RunPhase phase, std::optional<double> fraction) { observer_.OnPhase(phase, fraction); }) {}
 
@@ -51,7 +53,7 @@ class TrainerRun {
     RETURN_IF_ERROR(OpenFiles());
     for (const std::string& warning : options_.warnings) Warn(warning);
     for (const std::string& warning : parts_.warnings) Warn(warning);
-    if (parts_.unmeasurable.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
+    if (parts_.no_metric_reason.empty()) RETURN_IF_ERROR(WarnOfEmptyParts());
     const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts,
                                         [this] { return CheckEvaluationMayContinue(); }, phases_};
     ASSIGN_OR_RETURN(std::shared_ptr<TaskEvaluation> task,
@@ -59,7 +61,9 @@ class TrainerRun {
                          {graph_, parts_.data, collective_, parts_.sampling, inference, options_.scoring_chunk}));
     EvaluationOptions evaluation =
         MakeEvaluationOptions(job_.training, parts_.sampling, inference, options_.incarnation);
-    evaluation.on_undefined = [this](SplitPartName part, const std::string& reason) { WarnOfMetric(part, reason); };
+    evaluation.on_undefined = [this](SplitPartName part, const std::string& reason) {
+      WarnOfUndefinedMetric(part, reason);
+    };
     ASSIGN_OR_RETURN(evaluator_,
                      Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation), std::move(task)));
     RETURN_IF_ERROR(PrepareCheckpoints());
@@ -67,7 +71,7 @@ class TrainerRun {
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
     // Checked only here, so that a failed write of the history does not prevent saving the models.
-    RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.collective));
+    RETURN_IF_ERROR(collective::AgreeOn(history_status_, collective_, options_.timeouts.collective));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
     phases_.Begin(RunPhase::kWriting, 0);
     if (learnable_ != nullptr && !outcome_.stopped()) {
@@ -82,13 +86,13 @@ class TrainerRun {
 
  private:
   // Returns Cancelled if a stop was requested during an evaluation between epochs: the training loop then writes a
-  // checkpoint of the state before the evaluation. The final evaluation is not interrupted here; it ends with the run,
-  // or when the process cancels its RPCs.
+  // checkpoint of the state before the evaluation. Always returns OK during the final evaluation; after a stop request,
+  // that evaluation completes unless the process cancels its RPCs.
   Status CheckEvaluationMayContinue() {
     if (!is_training_) return Status();
     observer_.OnProgress();
     if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return Status();
-    return Cancelled("asked to stop during an evaluation");
+    return Cancelled("a stop was requested during an evaluation");
   }
 
   void Warn(const std::string& warning) {
@@ -98,12 +102,12 @@ class TrainerRun {
   }
 
   // Returns the number of nodes or edges of a part of the task's split.
-  Result<uint64_t> Count(SplitPartName part) const { return parts_.task->CountSeeds(parts_.data, graph_, part); }
+  Result<uint64_t> CountSeeds(SplitPartName part) const { return parts_.task->CountSeeds(parts_.data, graph_, part); }
 
   Status WarnOfEmptyParts() {
     const job::Metric metric = job_.training.evaluation.metric;
-    ASSIGN_OR_RETURN(const uint64_t num_validation, Count(SplitPartName::kValidation));
-    ASSIGN_OR_RETURN(const uint64_t num_test, Count(SplitPartName::kTest));
+    ASSIGN_OR_RETURN(const uint64_t num_validation, CountSeeds(SplitPartName::kValidation));
+    ASSIGN_OR_RETURN(const uint64_t num_test, CountSeeds(SplitPartName::kTest));
     if (num_validation > 0 && num_test > 0) return Status();
     std::string parts, keys;
     for (const auto& [count, part] : {std::pair(num_validation, "validation"), std::pair(num_test, "test")}) {
@@ -111,25 +115,25 @@ class TrainerRun {
       parts += (parts.empty() ? "" : " and no ") + std::string(part) + " " + parts_.task->words().seeds;
       keys += (keys.empty() ? "" : " and ") + ResultKey(part, metric);
     }
-    const bool chooses = num_validation == 0 && !OnlyInfers(job_.training);
-    Warn("split '" + job_.training.task.split + "' has no " + parts + ": null in the results: " + keys +
-         (chooses ? "; the best model is that of the last epoch" : ""));
+    const bool keeps_last_model = num_validation == 0 && !OnlyInfers(job_.training);
+    Warn("split '" + job_.training.task.split + "' has no " + parts + ", so the results contain null for " + keys +
+         (keeps_last_model ? "; the best model is that of the last epoch" : ""));
     return Status();
   }
 
-  // Skips empty parts, which WarnOfEmptyParts has reported.
-  void WarnOfMetric(SplitPartName part, const std::string& reason) {
-    const Result<uint64_t> count = Count(part);
+  // Warns that the metric of a part is undefined, unless the part is empty, which WarnOfEmptyParts has reported.
+  void WarnOfUndefinedMetric(SplitPartName part, const std::string& reason) {
+    const Result<uint64_t> count = CountSeeds(part);
     if (!count.ok() || *count == 0) return;
     const std::string word = part == SplitPartName::kTest ? "test" : "validation";
     const bool cannot_stop = part == SplitPartName::kValidation && job_.training.evaluation.patience > 0;
-    Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined, null in the results: of the " +
+    Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined and null in the results: of the " +
          std::to_string(*count) + " " + word + " " + parts_.task->words().seeds + " of split '" +
          job_.training.task.split + "' " + reason +
          (cannot_stop ? "; early stopping has no effect, and training ends after the last epoch" : ""));
   }
 
-  // Skips relations without any edge, which MakeParts has reported.
+  // Warns that no mini-batch had an edge, unless the sampled relations have no edges, which MakeParts has reported.
   void WarnOfNoEdges() {
     if (CountEdges(parts_.sampling, graph_.neighbors.book()) == 0) return;
     const job::Sampling& sampling = job_.training.sampling;
@@ -161,7 +165,7 @@ class TrainerRun {
     learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
                                                  graph_.seeds, collective_.rank(), collective_.size(),
                                                  options_.timeouts, [this] { observer_.OnProgress(); });
-    parts_.data.ReadLearnable(*learnable_);
+    parts_.data.SetLearnableRows(*learnable_);
     if (!start_.has_value()) return learnable_->Create(collective_);
     const LoopSnapshot& snapshot = start_->snapshot;
     const uint64_t steps_done = uint64_t{snapshot.epoch} * parts_.steps_per_epoch + snapshot.next_step;
@@ -173,7 +177,7 @@ class TrainerRun {
   Status DropLearnableRows() {
     RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.collective));
     const Deadline deadline = options_.timeouts.ForData();
-    const Status dropped = learnable_->Drop(outcome_.stopped() ? deadline.AtMost(kTimeToDropWhenStopped) : deadline);
+    const Status dropped = learnable_->Drop(outcome_.stopped() ? deadline.AtMost(kDropTimeoutWhenStopped) : deadline);
     if (!dropped.ok())
       telemetry::Log(telemetry::Level::kWarning, "learnable rows were not dropped", {{"error", dropped}});
     return Status();
@@ -217,15 +221,15 @@ class TrainerRun {
     facts.incarnation = options_.incarnation;
     facts.seed = training.seed;
     facts.num_epochs = static_cast<uint32_t>(training.epochs);
-    facts.schedule_needs_length = NeedsLength(training.schedule);
+    facts.schedule_needs_length = DependsOnLength(training.schedule);
     for (const job::Input& input : training.inputs) {
-      facts.schedule_needs_length |= input.embedding.has_value() && NeedsLength(input.embedding->schedule);
+      facts.schedule_needs_length |= input.embedding.has_value() && DependsOnLength(input.embedding->schedule);
     }
     facts.steps_per_epoch = parts_.steps_per_epoch;
     facts.fields =
-        DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
-                              parts_.chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
-                              parts_.task->Facts(book.schema()).checkpoint_fields});
+        ListDecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
+                                  parts_.chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
+                                  parts_.task->Facts(book.schema()).checkpoint_fields});
     facts.edge_types = ListEdgeTypeSpellings(book.schema());
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();
@@ -238,8 +242,8 @@ class TrainerRun {
     return facts;
   }
 
-  // Finds the checkpoint to resume from and creates rank 0's checkpoint writer. The training loop replaces the model's
-  // initial parameters, new or from a file, by those of the checkpoint.
+  // Finds the checkpoint to resume from and creates rank 0's checkpoint writer. The training loop loads the
+  // checkpoint's parameters into the model.
   Status PrepareCheckpoints() {
     if (OnlyInfers(job_.training)) return Status();
     const CheckpointFacts facts = MakeCheckpointFacts();
@@ -248,12 +252,12 @@ class TrainerRun {
                                 collective_));
     if (start_.has_value()) {
       outcome_.resumed_from = start_->from;
-      for (const EpochReport& report : start_->snapshot.epochs) Record(report);
+      for (const EpochReport& report : start_->snapshot.epochs) RecordEpoch(report);
     }
     if (collective_.rank() != Rank(0) || options_.checkpoints.store == nullptr) return Status();
     CheckpointWriterOptions writer;
     writer.to = options_.checkpoints;
-    writer.when = job_.checkpoint;
+    writer.settings = job_.checkpoint;
     writer.facts = facts;
     if (start_.has_value()) writer.loaded = start_->loaded;
     if (options_.metrics != nullptr) writer.metrics = CheckpointMetrics(*options_.metrics);
@@ -266,13 +270,14 @@ class TrainerRun {
   }
 
   // Appends an epoch to the run's history. If that fails, training continues and the error is returned at the end.
-  void Record(const EpochReport& report) {
-    if (outputs_ == nullptr || !records_.ok()) return;
-    records_ = outputs_->AppendEpoch(report);
+  void RecordEpoch(const EpochReport& report) {
+    if (outputs_ == nullptr || !history_status_.ok()) return;
+    history_status_ = outputs_->AppendEpoch(report);
     if (history_due_.exchange(false)) outputs_->FlushSoon();
   }
 
-  PrefetchOptions PrefetchFromStart() const {
+  // Returns the mini-batches to prefetch: all, or those after the checkpoint.
+  PrefetchOptions MakePrefetchOptions() const {
     PrefetchOptions prefetch;
     prefetch.num_epochs = static_cast<uint32_t>(job_.training.epochs);
     if (!start_.has_value()) return prefetch;
@@ -284,7 +289,7 @@ class TrainerRun {
   }
 
   Status Train(sampler::MiniBatchSource& batches) {
-    PrefetchOptions prefetch = PrefetchFromStart();
+    PrefetchOptions prefetch = MakePrefetchOptions();
     if (job_.feature_cache.has_value()) outcome_.feature_cache.emplace();
     std::optional<torch::Device> device_of_rows;
     const bool keeps_rows = !options_.device.is_cpu() || options_.keeps_rows_on_cpu;
@@ -309,7 +314,7 @@ class TrainerRun {
     loop.snapshots = checkpoints_ != nullptr ? static_cast<SnapshotSink*>(checkpoints_.get()) : &no_snapshots_;
     loop.learnable = learnable_.get();
     loop.on_epoch = [&](const EpochReport& report) {
-      Record(report);
+      RecordEpoch(report);
       observer_.OnEpoch(report);
     };
     {
@@ -320,16 +325,16 @@ class TrainerRun {
       // Abandons the group before the prefetcher's destructor runs: the destructor may wait for a mini-batch's rows,
       // and the other ranks must not wait for it.
       if (!ended.ok()) collective_.Abandon();
-      const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
-      if (needs_no_batch) observer_.OnSaved();
+      const bool has_failed_or_stopped = !ended.ok() || ended->end == LoopEnd::kStopRequested;
+      if (has_failed_or_stopped) observer_.OnSaved();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
     }
     if (caches.rows != nullptr) outcome_.feature_cache = caches.rows->counts();
     if (caches.device != nullptr) outcome_.device_rows = caches.device->slots().counts();
     observer_.OnProgress();
     start_.reset();  // frees its tensors
-    if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();
-    if (outputs_ != nullptr && records_.ok()) records_ = outputs_->Flush();
+    if (audit_ != nullptr && history_status_.ok()) history_status_ = audit_->Close();
+    if (outputs_ != nullptr && history_status_.ok()) history_status_ = outputs_->Flush();
     outcome_.num_outputs = parts_.data.num_outputs();
     return Status();
   }
@@ -355,7 +360,7 @@ class TrainerRun {
     return Status();
   }
 
-  // Runs `write` on rank 0, if it has outputs, while the other ranks wait.
+  // Runs `write` on rank 0, if the run has outputs, while the other ranks wait. Does nothing unless `is_wanted`.
   Status WriteOnSideThread(bool is_wanted, const std::function<Status()>& write) {
     if (!is_wanted) return Status();
     const auto on_root = [&] { return outputs_ == nullptr ? Status() : write(); };
@@ -364,7 +369,7 @@ class TrainerRun {
 
   // Computes the metrics and writes the node and edge results of the best model in a single pass.
   Status EvaluateBest() {
-    const bool measures = parts_.unmeasurable.empty();
+    const bool measures = parts_.no_metric_reason.empty();
     constexpr std::array kMeasured{SplitPartName::kValidation, SplitPartName::kTest};
     const PassWork work = measures ? PassWork{RunPhase::kEvaluating, evaluator_->CountRows(kMeasured)}
                                    : PassWork{RunPhase::kEmbedding, CountHiddenRowsOfPass()};
@@ -373,7 +378,7 @@ class TrainerRun {
         ASSIGN_OR_RETURN(outcome_.validation, evaluator_->ComputeMetric(*parts_.model, SplitPartName::kValidation));
         ASSIGN_OR_RETURN(outcome_.test, evaluator_->ComputeMetric(*parts_.model, SplitPartName::kTest));
       }
-      return WritesOutputs() ? WriteNodeResults() : Status();
+      return WritesOutputs() ? WriteResults() : Status();
     });
   }
 
@@ -381,8 +386,9 @@ class TrainerRun {
     return evaluator_->has_full_pass() ? evaluator_->inference().CountHiddenRows() : 0;
   }
 
-  // May run more than once, if the pass is repeated; the last run's files replace earlier ones.
-  Status WriteNodeResults() {
+  // Writes the requested results for nodes and edges. Runs again if the pass is repeated; the new files then replace
+  // the earlier ones.
+  Status WriteResults() {
     ResultsPlan plan = parts_.task->PlanResults(job_);
     if (plan.is_empty()) return Status();
     plan.nodes.nodes = chosen_nodes_;
@@ -414,11 +420,13 @@ class TrainerRun {
   Status CommitOutputs() {
     for (const NodeResultFiles* written : {&node_results_, &edge_results_}) {
       outputs_->AddFiles(written->files);
-      for (const auto& [kind, why] : written->not_written) outputs_->RecordNotWritten(kind, why);
+      for (const auto& [kind, reason] : written->not_written) outputs_->RecordNotWritten(kind, reason);
     }
     NoteScriptNotSaved(job_, graph_.schema(), parts_, *outputs_);
-    if (!parts_.unmeasurable.empty()) outputs_->RecordNotWritten("metrics", parts_.unmeasurable);
-    for (const auto& [kind, why] : parts_.task->PlanResults(job_).not_written) outputs_->RecordNotWritten(kind, why);
+    if (!parts_.no_metric_reason.empty()) outputs_->RecordNotWritten("metrics", parts_.no_metric_reason);
+    for (const auto& [kind, reason] : parts_.task->PlanResults(job_).not_written) {
+      outputs_->RecordNotWritten(kind, reason);
+    }
     return outputs_->Commit(outcome_);
   }
 
@@ -426,26 +434,26 @@ class TrainerRun {
   GraphAccess graph_;
   collective::Collective& collective_;
   const TrainOptions& options_;
-  TrainingObserver nothing_;  // used if the caller passes no observer
+  TrainingObserver no_observer_;  // used if the caller passes no observer
   TrainingObserver& observer_;
   Parts parts_;
   PhaseTracker phases_;
   Timer timer_;
   bool is_training_ = false;
-  std::unique_ptr<Outputs> outputs_;         // on rank 0; null elsewhere and without outputs
+  std::unique_ptr<Outputs> outputs_;         // null on ranks other than 0 and if the run has no outputs
   std::optional<ChosenNodes> chosen_nodes_;  // on rank 0; nullopt: all nodes
   NodeResultFiles node_results_;             // on rank 0
   NodeResultFiles edge_results_;             // on rank 0
   // Set after each checkpoint, when the history should also be uploaded. Atomic, because the thread that uploads
   // checkpoints sets it.
   std::atomic<bool> history_due_ = false;
-  Status records_;  // the first error of metrics.jsonl or the audit record
+  Status history_status_;  // the first error of writing metrics.jsonl, the event file or the audit record
   std::unique_ptr<sampler::AuditWriter> audit_;
   std::unique_ptr<LearnableRows> learnable_;  // null: the job has no learnable rows
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // on rank 0
-  NoSnapshots no_snapshots_;                       // where checkpoints_ is null
+  NoSnapshots no_snapshots_;                       // used if checkpoints_ is null
   TrainOutcome outcome_;
 };
 

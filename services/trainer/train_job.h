@@ -1,5 +1,5 @@
-// One trainer's part of a job, from an open graph to a trained model and its output files. Used by espalier-trainer and
-// by tests, which run trainers as threads.
+// One trainer's part of a job, from an open graph to a trained model and its output files. espalier-trainer uses it,
+// and so do tests, which run trainers as threads.
 #pragma once
 
 #include <atomic>
@@ -31,10 +31,10 @@ struct TrainOptions {
   std::string audit_path;               // file for this rank's record of its mini-batches; empty: none
   storage::StoreLocation checkpoints;   // the run's folder of checkpoints; no store: none are written or read
   ResumeMode resume = ResumeMode::kAuto;
-  storage::StoreLocation resume_from;  // a checkpoint or a folder of them, maybe of another run; no store: none
+  storage::StoreLocation resume_from;  // a checkpoint or a folder of checkpoints, of any run; no store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  std::vector<std::string> warnings;   // about the document and the partitioning; reported with the run's own
+  std::vector<std::string> warnings;   // about the document and the partitioning; reported with the run's warnings
   uint64_t inference_chunk_nodes = 0;  // nodes computed at once; affects results; 0: ChooseChunkNodes
   uint64_t scoring_chunk = 4096;       // edges or candidates scored at once; affects results
   Timeouts timeouts;
@@ -42,23 +42,23 @@ struct TrainOptions {
   torch::Device device = torch::kCPU;                 // where the model is trained and applied
   bool keeps_rows_on_cpu = false;                     // whether featureCache.deviceMemory applies to a CPU; for tests
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
-  std::shared_ptr<SharedMemory> shared_rows = {};     // for feature rows of the machine's trainers; null: none
+  std::shared_ptr<SharedMemory> shared_rows = {};     // for feature rows, of all trainers of the machine; null: none
   TrainingObserver* observer = nullptr;               // outlives the call; null: none
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
 
-// The result of a run. All ranks have the same values, except seconds, `checkpoints`,
-// `feature_cache` and `device_rows`.
+// The result of a run. All ranks have the same values, except durations, `checkpoints`, `feature_cache` and
+// `device_rows`. The kept model is that of the best epoch or, with learnable rows, of the last epoch.
 struct TrainOutcome {
-  LoopResult loop;                   // best_state is empty: it has been loaded into the model
-  std::optional<double> validation;  // the job's metric of the best parameters
-  std::optional<double> test;
-  std::string parameters_digest;  // of the best parameters (ParametersDigest)
-  std::string rows_digest;        // from LearnableRows::Digest; empty without such rows and for a stopped run
+  LoopResult loop;                   // best_state is empty, because it has been loaded into the model
+  std::optional<double> validation;  // the job's metric on the validation part; nullopt: not measured or undefined
+  std::optional<double> test;        // the same metric on the test part
+  std::string parameters_digest;     // of the kept model (ParametersDigest)
+  std::string rows_digest;           // from LearnableRows::Digest; empty without learnable rows and for a stopped run
   int64_t num_outputs = 0;
   double total_seconds = 0;
   std::string resumed_from;                              // the checkpoint; empty: the run started from the beginning
-  CheckpointSummary checkpoints;                         // on rank 0; empty on the others
+  CheckpointSummary checkpoints;                         // empty on ranks other than 0
   std::optional<sampler::RowCacheCounts> feature_cache;  // of this rank; nullopt: the job has no cache
   sampler::SlotCounts device_rows;                       // of this rank: feature rows on its device
   // Warnings, one sentence each, for example about missing labels or classes and undefined metrics.

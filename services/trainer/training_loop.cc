@@ -2,7 +2,8 @@
 // ends with one all-reduce of gradients, loss and flags, which every rank enters even if it has no mini-batch; the
 // summed flags give all ranks the same decision to stop, save or fail without further communication. The position
 // advances only after the update, so that a run resumed from a snapshot between steps has the same results. Evaluations
-// and learnable rows need more collective operations; their statuses are exchanged, so that errors end all ranks.
+// and learnable rows need more collective operations; all ranks exchange the statuses of these, so that an error ends
+// the loop on all ranks.
 #include "services/trainer/training_loop.h"
 
 #include <cmath>
@@ -24,7 +25,7 @@ namespace {
 // The values that are all-reduced together with the gradients.
 enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
-constexpr size_t kMaxBufferBytes = size_t{16} << 20;
+constexpr size_t kMaxBufferBytes = size_t{16} << 20;  // see Loop::keeps_buffers_
 
 size_t CountBytes(const NamedTensors& tensors) {
   size_t bytes = 0;
@@ -32,14 +33,14 @@ size_t CountBytes(const NamedTensors& tensors) {
   return bytes;
 }
 
-// Returns copies in the host's memory.
+// Returns copies of the tensors in the host's memory.
 Result<NamedTensors> CopyTensors(const NamedTensors& tensors) {
   try {
     NamedTensors copy;
     for (const auto& [name, tensor] : tensors) copy.emplace_back(name, CopyToHost(tensor));
     return copy;
-  } catch (const std::exception& error) {  // for example torch, out of memory
-    return StatusOfTorch(error).While("copying tensors");
+  } catch (const std::exception& error) {  // for example if memory runs out
+    return FromTorchError(error).While("copying tensors");
   }
 }
 
@@ -53,12 +54,12 @@ bool HasEdges(const sampler::MiniBatch& batch) {
 }
 
 // Calls OnComputeBegin at construction and OnComputeEnd at destruction.
-class Computing {
+class ComputeScope {
  public:
-  explicit Computing(TrainingObserver& observer) : observer_(observer) { observer_.OnComputeBegin(); }
-  ~Computing() { observer_.OnComputeEnd(); }
-  Computing(const Computing&) = delete;
-  Computing& operator=(const Computing&) = delete;
+  explicit ComputeScope(TrainingObserver& observer) : observer_(observer) { observer_.OnComputeBegin(); }
+  ~ComputeScope() { observer_.OnComputeEnd(); }
+  ComputeScope(const ComputeScope&) = delete;
+  ComputeScope& operator=(const ComputeScope&) = delete;
 
  private:
   TrainingObserver& observer_;
@@ -112,12 +113,12 @@ class Loop {
     early_stopping_.ResumeFrom(start.best_epoch, start.best_validation, start.evaluations_since_best);
     result_.model_epoch = start.best_epoch;
     result_.best_state = start.best;
-    if (epoch_ > 0 || next_step_ > 0) observer_.OnResumed(LastStepBefore());
+    if (epoch_ > 0 || next_step_ > 0) observer_.OnResumed(GetLastStep());
     return Status();
   }
 
   // Returns the last step that the checkpoint contains. There must be one.
-  RunPosition LastStepBefore() const {
+  RunPosition GetLastStep() const {
     const bool is_between_epochs = next_step_ == 0;
     return {.epoch = is_between_epochs ? epoch_ - 1 : epoch_,
             .step = (is_between_epochs ? options_.steps_per_epoch : next_step_) - 1,
@@ -138,7 +139,7 @@ class Loop {
     while (next_step_ < options_.steps_per_epoch) {
       const SecondsSplit split_before = report_.seconds;
       RETURN_IF_ERROR(RunStep(epoch_, next_step_));
-      if (is_given_up_) return Stop();
+      if (is_rolled_back_) return Stop();
       CountStep(report_.seconds - split_before);
       report_.total_seconds = seconds_before + timer.Seconds();
       if (IsStopping()) return Stop();
@@ -156,10 +157,10 @@ class Loop {
     return EndEpoch(save_at_end);
   }
 
-  // Calls on_no_edges if no rank had an edge in its first epoch. Runs once, hence it is not part of each step's
-  // all-reduce.
+  // Calls on_no_edges if no rank had an edge in the first epoch of this call. Has an all-reduce of its own, because it
+  // is needed only once.
   Status ReportMissingEdges() {
-    // No step was run here yet, or the model reads no edges.
+    // No step has run in this call, or the model reads no edges.
     if (!has_edges_.has_value() || options_.relations.empty()) return Status();
     if (std::exchange(has_checked_edges_, true)) return Status();
     float num_with_edges = *has_edges_ ? 1 : 0;
@@ -186,10 +187,10 @@ class Loop {
     const bool is_end = epoch_ == num_epochs() || result_.end == LoopEnd::kEarlyStopping;
     if (is_end) {
       options_.phases.Begin(RunPhase::kWriting, 0);
-      ASSIGN_OR_RETURN(const bool wants_end, IsWanted(snapshots_.WantsEnd()));
+      ASSIGN_OR_RETURN(const bool wants_end, DecideSnapshot(snapshots_.WantsEnd()));
       save = save || wants_end;
-      // After the last step no later step can take a delayed checkpoint, so all ranks wait here until the previous
-      // upload has finished. With learnable rows, TakeSnapshot waits itself.
+      // While a checkpoint is uploaded, the next snapshot can be delayed to a later step. Here no step follows, so all
+      // ranks wait until the upload has finished. With learnable rows, TakeSnapshot waits itself.
       if (options_.learnable == nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
     }
     if (save) Save();
@@ -211,16 +212,16 @@ class Loop {
     return Status();
   }
 
-  // Returns whether this rank takes part in a snapshot. With learnable rows, rank 0 decides for all ranks and
-  // broadcasts its decision. Otherwise each rank decides by itself.
-  Result<bool> IsWanted(bool wanted) {
-    if (options_.learnable == nullptr) return wanted;
-    std::byte flag{static_cast<unsigned char>(wanted ? 1 : 0)};
+  // Returns whether this rank takes part in a snapshot, where `own` is the rank's own decision. With learnable rows,
+  // all ranks take part if rank 0 does, so rank 0 broadcasts its decision.
+  Result<bool> DecideSnapshot(bool own) {
+    if (options_.learnable == nullptr) return own;
+    std::byte flag{static_cast<unsigned char>(own ? 1 : 0)};
     RETURN_IF_ERROR(collective_.Broadcast(std::span(&flag, 1), Rank(0), options_.timeouts.ForCollective()));
     return flag != std::byte{0};
   }
 
-  // Takes a snapshot and passes it to the sink. Every rank must call it; ranks without a sink only help to copy
+  // Takes a snapshot and passes it to the sink. Every rank must call it; ranks that save no snapshots only help to copy
   // learnable rows.
   void Save() {
     Result<LoopSnapshot> snapshot = TakeSnapshot();
@@ -230,10 +231,10 @@ class Loop {
 
   // Takes and saves the last snapshot before the run stops.
   Status SaveLast() {
-    // Expedite comes before TakeSnapshot, because with learnable rows TakeSnapshot waits until no older snapshot is
-    // being saved.
+    // Called before TakeSnapshot, because with learnable rows TakeSnapshot waits until no older snapshot is being
+    // saved.
     snapshots_.Expedite();
-    ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(snapshots_.saves()));
+    ASSIGN_OR_RETURN(const bool is_wanted, DecideSnapshot(snapshots_.saves()));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
     observer_.OnStopped();
     if (!snapshot.ok()) snapshots_.CannotSave(snapshot.status());
@@ -250,8 +251,8 @@ class Loop {
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
   }
 
-  // Copies the loop's state in memory, after passing learnable rows to the sink. Ranks without a sink return an empty
-  // snapshot.
+  // Passes learnable rows to the sink, then copies the loop's other state in memory. Ranks that save no snapshots
+  // return an empty one.
   Result<LoopSnapshot> TakeSnapshot() {
     LoopSnapshot snapshot;
     if (options_.learnable != nullptr) RETURN_IF_ERROR(WaitForSnapshotSlot());
@@ -287,8 +288,8 @@ class Loop {
   Result<NamedTensors> CopyOptimizerState() const {
     try {
       return optimizer_.State();
-    } catch (const std::exception& error) {  // for example torch, out of memory
-      return StatusOfTorch(error).While("copying tensors");
+    } catch (const std::exception& error) {  // for example if memory runs out
+      return FromTorchError(error).While("copying tensors");
     }
   }
 
@@ -296,13 +297,14 @@ class Loop {
   Status RunStep(uint32_t epoch, uint32_t step) {
     RETURN_IF_ERROR(Failpoint("trainer.step"));
     const Timer wait_timer;
-    const Deadline data = options_.timeouts.ForData();  // for all reads of the step; the other ranks wait longer
-    Result<BatchTensors> next = batches_.Next(data);
+    // For all reads of the step. It passes before the deadline of collective operations, in which other ranks wait.
+    const Deadline data_deadline = options_.timeouts.ForData();
+    Result<BatchTensors> next = batches_.Next(data_deadline);
     report_.seconds.wait += wait_timer.Seconds();
     Status own = next.ok() ? Status() : next.status();
     BatchTensors batch = next.ok() ? *std::move(next) : EmptyBatch(options_.relations, data_);
     has_edges_ = has_edges_.value_or(false) || HasEdges(batch.batch);
-    if (options_.learnable != nullptr) own = JoinLearnable(own, &batch, data);
+    if (options_.learnable != nullptr) own = JoinLearnable(own, &batch, data_deadline);
 
     gradients_.Clear();
     RETURN_IF_ERROR(KeepBuffers());
@@ -317,13 +319,13 @@ class Loop {
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
       const Status failed = collective::AgreeOn(own, collective_, options_.timeouts.collective);
-      // Cancelled after a stop request: a rank stopped waiting for a slow mini-batch. The run keeps everything before
-      // this step. This is not possible with learnable rows, whose snapshot needs the servers that were given up. If
-      // several ranks have errors, AgreeOn returns that of the lowest rank; the resumed run encounters the others
-      // again.
+      // Cancelled after a stop request means that a rank stopped waiting for a slow mini-batch: the run keeps
+      // everything before this step. This is not possible with learnable rows, because their snapshot needs the
+      // servers, whose RPCs were cancelled. If several ranks have errors, AgreeOn returns the error of the lowest rank;
+      // the resumed run encounters the other errors again.
       const bool can_step_back = keeps_buffers_ && options_.learnable == nullptr;
-      is_given_up_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
-      return is_given_up_ ? RollBackStep() : failed;
+      is_rolled_back_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
+      return is_rolled_back_ ? RollBackStep() : failed;
     }
     RETURN_IF_ERROR(Update(batch, epoch, step));
     return Failpoint("trainer.after_update");
@@ -331,9 +333,9 @@ class Loop {
 
   Status SumGradients() {
     try {
-      return gradients_.SumOver(collective_, options_.timeouts.ForCollective());
-    } catch (const std::exception& error) {  // of torch, where the model is on a GPU
-      return StatusOfTorch(error).While("summing gradients");
+      return gradients_.AllReduce(collective_, options_.timeouts.ForCollective());
+    } catch (const std::exception& error) {  // from torch, if the model is on a GPU
+      return FromTorchError(error).While("summing gradients");
     }
   }
 
@@ -368,7 +370,7 @@ class Loop {
   }
 
   Status ComputeGradients(BatchTensors& batch, uint32_t epoch, uint32_t step) {
-    const Computing computing(observer_);
+    const ComputeScope computing(observer_);
     const Timer timer;
     report_.seconds.sample += batch.sample_seconds;
     report_.seconds.fetch += batch.fetch_seconds;
@@ -382,19 +384,19 @@ class Loop {
       run.deadline = options_.timeouts.ForCollective();
       const torch::Tensor outputs = ForwardPass(model_, batch, run);
       const torch::Tensor loss = options_.loss(batch, outputs);
-      // Also for an empty share: the backward pass of batch normalization communicates with the other ranks.
+      // Every rank runs the backward pass, even without seeds, because batch normalization communicates in it.
       loss.backward();
       gradients_.extra_values()[kLoss] = loss.item<float>();
     } catch (const ModelError& error) {
       return error.status();
     } catch (const CollectiveError& error) {
       return error.status();
-    } catch (const std::exception& error) {  // for example torch, out of memory
+    } catch (const std::exception& error) {  // for example if memory runs out
       if (options_.training.model.type == job::ModelType::kTorchScript && !IsOutOfMemory(error)) {
         return InvalidArgument(error.what())
             .While("the module in " + options_.training.model.uri + ", computing gradients");
       }
-      return StatusOfTorch(error).While("computing gradients");
+      return FromTorchError(error).While("computing gradients");
     }
     report_.seconds.compute += timer.Seconds();
     return Status();
@@ -420,17 +422,17 @@ class Loop {
   }
 
   Status UpdateParameters() {
-    const Computing computing(observer_);
+    const ComputeScope computing(observer_);
     try {
       optimizer_.Step(report_.learning_rate);
-    } catch (const std::exception& error) {  // for example no memory for the optimizer's state
-      return StatusOfTorch(error).While("updating parameters");
+    } catch (const std::exception& error) {  // for example if memory runs out
+      return FromTorchError(error).While("updating parameters");
     }
     return Status();
   }
 
-  // Evaluates after every evaluation.everyEpochs epochs and after the last one, and records the best model. Metrics are
-  // the same on every rank, hence decisions are too.
+  // Evaluates after every evaluation.everyEpochs epochs and after the last epoch, and records the best model. Metrics
+  // are the same on every rank, so all ranks decide alike.
   Status Validate() {
     const bool is_last = report_.epoch + 1 == static_cast<uint32_t>(options_.training.epochs);
     const int64_t every = options_.training.evaluation.every_epochs;
@@ -447,7 +449,7 @@ class Loop {
     return Status();
   }
 
-  // Copies the model's current state as the result.
+  // Copies the model's current state to the result.
   Status KeepBestModel(uint32_t epoch) {
     result_.model_epoch = epoch;
     ASSIGN_OR_RETURN(result_.best_state, CopyTensors(GetState(model_)));
@@ -471,13 +473,14 @@ class Loop {
   EpochReport report_;
   double loss_sum_ = 0;  // over the epoch's seeds so far
   uint32_t step_seeds_ = 0;
-  // Whether each step begins with a copy of the model's buffers. Running statistics are small, but a user's module may
-  // have large tables as buffers; then a cancelled mini-batch fails the run like any other error.
+  // Whether each step begins with a copy of the model's buffers: only if they have at most kMaxBufferBytes. Running
+  // statistics are small, but a user's module may have large tables as buffers; without the copy, a cancelled
+  // mini-batch fails the run like any other error.
   const bool keeps_buffers_;
   NamedTensors buffers_before_;
   std::optional<bool> has_edges_;  // whether a mini-batch of this rank had edges; nullopt before the first step
   bool has_checked_edges_ = false;
-  bool is_given_up_ = false;  // the current step was rolled back and counts as not begun
+  bool is_rolled_back_ = false;  // whether the current step was rolled back; the state is then that before the step
   EarlyStopping early_stopping_;
 };
 

@@ -2,12 +2,12 @@
 // empty. One all-reduce sums the gradients, the loss and three flags over ranks; then every rank applies the same
 // update.
 //
-//   flags:  stop    a rank has received a stop request: all ranks stop after this step. If the request cancelled a
-//                   mini-batch, they roll the step back and stop before it (not with learnable rows). During an
-//                   evaluation they stop at the next point where they exchange statuses.
+//   flags:  stop    a rank has received a stop request: all ranks stop after this step. If the request has cancelled a
+//                   mini-batch, all ranks roll the step back and stop before it; with learnable rows or large buffers,
+//                   they fail instead. During an evaluation they stop at the next point where they exchange statuses.
 //           save    rank 0 requests a snapshot of the state after this step
-//           failed  a rank has no mini-batch: it takes part with an empty one, so that the collective operations of all
-//                   ranks still match; then all ranks return its error
+//           failed  a rank has no mini-batch: it uses an empty one, so that the collective operations of all ranks
+//                   still match; then all ranks return that rank's error
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct LoopOptions {
   job::Training training;
   BatchLoss loss;
   uint32_t steps_per_epoch = 0;
-  std::vector<std::vector<EdgeTypeId>> relations;  // that each layer samples, by layer
+  std::vector<std::vector<EdgeTypeId>> relations;  // the relations that each layer samples, by layer
   Timeouts timeouts;
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: the loop is never stopped
   const LoopSnapshot* start = nullptr;                // where to resume; outlives the loop; null: start at step 0
@@ -45,7 +45,7 @@ struct LoopOptions {
   TrainingObserver* observer = nullptr;
   std::function<void(const EpochReport&)> on_epoch;  // may be empty; not called for epochs that `start` contains
   PhaseTracker phases = {};
-  // May be empty. Called on every rank after the first epoch trained here, if no mini-batch of any rank had an edge.
+  // May be empty. Called on every rank after the first epoch of this call, if no mini-batch of any rank had an edge.
   std::function<void()> on_no_edges;
 };
 
@@ -61,10 +61,9 @@ struct LoopResult {
   NamedTensors best_state;   // copies of the model's parameters and buffers after model_epoch
 };
 
-// Trains `model` in place. All arguments outlive the call. `batches` must begin at the position of options.start. Every
-// rank must call it. Errors of mini-batches, evaluations and the last snapshot are returned on all ranks. After any
-// other error, for example when one rank runs out of memory, the caller must abandon the group; otherwise the other
-// ranks wait until their deadline.
+// Trains `model` in place. `batches` must begin at the position of options.start. Every rank must call it. Errors of
+// mini-batches, evaluations and the last snapshot are returned on all ranks. After any other error, for example if one
+// rank runs out of memory, the caller must abandon the group; otherwise the other ranks wait until their deadline.
 Result<LoopResult> RunTrainingLoop(Model& model, const NodeData& data, BatchPrefetcher& batches, Evaluator& evaluator,
                                    collective::Collective& collective, const LoopOptions& options);
 

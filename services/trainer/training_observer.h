@@ -21,26 +21,27 @@ class TrainingObserver {
   virtual void OnResumed(const RunPosition&) {}
   // Called after each step.
   virtual void OnStep(const RunPosition&) {}
-  // Called after each epoch trained here and its evaluation, and after an epoch that a stop request cut short.
+  // Called after each epoch of this run and its evaluation, and after an epoch that a stop request cut short.
   virtual void OnEpoch(const EpochReport&) {}
-  // Called when a phase begins and after each chunk of it. `fraction` is the completed share in [0, 1], or nullopt if
-  // it is unknown (PhaseTracker).
+  // Called when a phase begins and after each chunk of its work. `fraction` is the completed fraction in [0, 1], or
+  // nullopt if it is unknown (PhaseTracker).
   virtual void OnPhase(RunPhase, std::optional<double> /*fraction*/) {}
-  // Called around the computation of a step, during which this thread calls no server.
+  // Called before and after each computation within a step. In between, this thread calls no server.
   virtual void OnComputeBegin() {}
   virtual void OnComputeEnd() {}
-  // Called after each chunk of long work between steps: an evaluation, or a copy of learnable rows. On rank 0 also
-  // called before each wait for a snapshot slot.
+  // Called after each chunk of long work between steps (an evaluation or a copy of learnable rows), after training, and
+  // on rank 0 before each wait for a snapshot slot.
   virtual void OnProgress() {}
   // Called when a stop request takes effect: the trainer sends no further requests for training to servers. Requests of
   // prefetched mini-batches may still be in flight.
   virtual void OnStopped() {}
-  // Called when mini-batches in flight are no longer needed: after OnStopped, once the last checkpoint is written, and
-  // after any error of the training loop. If the run continues, OnProgress follows once no mini-batch is in flight.
+  // Called when the last checkpoint after a stop request is saved, and after any error of the training loop.
+  // Mini-batches in flight are then no longer needed. If the run continues, OnProgress follows once no mini-batch is in
+  // flight.
   virtual void OnSaved() {}
   // Called on rank 0 for each checkpoint, on the thread that uploads it.
   virtual void OnCheckpoint(const CheckpointReport&) {}
-  // Called for each entry of TrainOutcome::warnings as soon as it is known; the first ones precede the first step.
+  // Called for each entry of TrainOutcome::warnings as soon as it is known; some are known before the first step.
   virtual void OnWarning(const std::string&) {}
 };
 

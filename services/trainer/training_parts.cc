@@ -21,22 +21,22 @@
 namespace espalier::trainer {
 namespace {
 
-// Sets the number of steps, or the reason why no metric can be computed: a job that only applies a model accepts a
-// graph without labels or splits.
-Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
+// Sets steps_per_epoch. Sets no_metric_reason if the graph lacks the labels or, for a job that only applies a model,
+// the split.
+Status SetStepsAndNoMetricReason(const job::Training& training, const GraphAccess& graph, Parts* parts) {
   const Result<uint32_t> steps = StepsPerEpoch(training, *parts->task, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
-  parts->unmeasurable = parts->task->ReasonForNoMetric(parts->data);
+  parts->no_metric_reason = parts->task->ReasonForNoMetric(parts->data);
   const bool lacks_split = !steps.ok() && steps.status().code() == StatusCode::kNotFound;
-  if (parts->unmeasurable.empty() && lacks_split && OnlyInfers(training)) {
-    parts->unmeasurable = steps.status().message();
+  if (parts->no_metric_reason.empty() && lacks_split && OnlyInfers(training)) {
+    parts->no_metric_reason = steps.status().message();
   }
-  return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
+  return steps.ok() || !parts->no_metric_reason.empty() ? Status() : steps.status();
 }
 
-// Removes features that a node type without nodes lacks: such a type may lack the columns that the document names. The
-// model then gets no features of it.
-job::Training WithoutAbsentFeatures(job::Training training, const GraphAccess& graph) {
+// Removes features of node types without nodes if the graph lacks their columns, which is no error for such a type. The
+// model then reads no features of the type.
+job::Training RemoveAbsentFeatures(job::Training training, const GraphAccess& graph) {
   const auto& columns = graph.rows.columns();
   for (job::Input& input : training.inputs) {
     const Result<NodeTypeId> type =
@@ -63,10 +63,10 @@ Result<std::optional<ModelFile>> ReadInitialModel(const job::Training& training,
   return std::optional<ModelFile>(*std::move(file));
 }
 
-// Loads the file into the model and compares the parameters of all ranks. If the file was replaced while the trainers
-// started, they would otherwise train different models and detect it only at the end.
-Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Collective& collective,
-                 const Timeouts& timeouts, Model& model) {
+// Loads the file into the model and compares the parameters of all ranks. Otherwise, if the file was replaced while the
+// trainers started, they would train different models and detect it only at the end.
+Status LoadInitialModel(const ModelFile& file, const RunFacts& facts, collective::Collective& collective,
+                        const Timeouts& timeouts, Model& model) {
   const Status loaded = LoadModelFile(file, ModelMetadata(facts), model);
   RETURN_IF_ERROR(collective::AgreeOn(loaded, collective, timeouts.collective));
   const std::string own = ParametersDigest(model);
@@ -80,8 +80,8 @@ Status BeginWith(const ModelFile& file, const RunFacts& facts, collective::Colle
   return Status();
 }
 
-// Sets the number of outputs to the module's. A module may have more outputs than the labels have classes, but not
-// fewer. Without labels of nodes, any width is accepted.
+// Sets the number of outputs to that of the module. A module may have more outputs than the labels need, but not fewer.
+// Without labels of nodes, any number is accepted.
 Status SetOutputsOfModule(const Model& model, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
   if (data->has_labels() && num_outputs < data->num_outputs()) {
@@ -92,7 +92,7 @@ Status SetOutputsOfModule(const Model& model, NodeData* data) {
 }
 
 // Returns the width of the rows that each layer reads, by layer.
-std::vector<int64_t> WidthsRead(const Parts& parts) {
+std::vector<int64_t> ListWidthsRead(const Parts& parts) {
   const std::vector<int64_t>& inputs = parts.data.input_widths();
   std::vector<int64_t> widths = {*std::max_element(inputs.begin(), inputs.end())};
   for (int layer = 0; layer + 1 < parts.model->num_layers(); ++layer) widths.push_back(parts.model->OutputWidth(layer));
@@ -132,10 +132,10 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
                         const TrainOptions& options) {
   const job::Training& training = job.training;
   std::unique_ptr<Task> task = MakeTask(training);
-  ASSIGN_OR_RETURN(NodeData data, task->MakeData(WithoutAbsentFeatures(training, graph), graph.schema(), graph.rows));
+  ASSIGN_OR_RETURN(NodeData data, task->MakeData(RemoveAbsentFeatures(training, graph), graph.schema(), graph.rows));
   ASSIGN_OR_RETURN(const std::optional<ModelFile> file, ReadInitialModel(training, options, collective));
   ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
-                   ModuleToRun(training, options.model, collective, options.timeouts.collective));
+                   ReadJobModule(training, options.model, collective, options.timeouts.collective));
   std::vector<std::string> warnings;
   if (!OnlyInfers(training)) {
     ASSIGN_OR_RETURN(const LabelCensus labels,
@@ -152,26 +152,26 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
               .module = std::move(module),
               .task = std::move(task),
               .warnings = std::move(warnings)};
-  RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
+  RETURN_IF_ERROR(SetStepsAndNoMetricReason(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(MakeModelOptions(training, graph.schema(), parts)));
   parts.chunk_nodes = options.inference_chunk_nodes;
   if (parts.chunk_nodes == 0) {
-    parts.chunk_nodes =
-        ChooseChunkNodes(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(), WidthsRead(parts));
+    parts.chunk_nodes = ChooseChunkNodes(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(),
+                                         ListWidthsRead(parts));
   }
   if (parts.module != nullptr) {
     RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, &parts.data));
-    // Frees the archive, which may be large and is not needed after the model was made.
+    // Frees the archive, which may be large and is no longer needed.
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
   if (parts.model->needs_degrees()) {
-    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, ListRelations(parts.sampling)));
+    parts.data.SetDegreeSource(DegreeSource(graph.neighbors, graph.rows, ListRelations(parts.sampling)));
   }
   ASSIGN_OR_RETURN(
       const std::vector<std::string> label_warnings,
       parts.task->AddHead({file, graph, parts.data.num_outputs(), collective, options.timeouts}, *parts.model));
   parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
-  if (parts.unmeasurable.empty()) parts.unmeasurable = parts.task->ReasonForNoMetric(parts.data);
+  if (parts.no_metric_reason.empty()) parts.no_metric_reason = parts.task->ReasonForNoMetric(parts.data);
   if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
     parts.warnings.push_back("the relations in spec.training.sampling.layers have no " +
                              std::string(parts.task->words().drawn_edge) + ": each node is trained without neighbors");
@@ -181,12 +181,12 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     facts.job = job;
     facts.num_outputs = parts.data.num_outputs();
     facts.task = parts.task->Facts(graph.schema());
-    RETURN_IF_ERROR(BeginWith(*file, facts, collective, options.timeouts, *parts.model));
+    RETURN_IF_ERROR(LoadInitialModel(*file, facts, collective, options.timeouts, *parts.model));
   }
   try {
     parts.model->MoveTo(options.device);
-  } catch (const std::exception& error) {  // for example torch, out of memory
-    return StatusOfTorch(error).While("copying the model to the device");
+  } catch (const std::exception& error) {  // for example if memory runs out
+    return FromTorchError(error).While("copying the model to the device");
   }
   return parts;
 }

@@ -21,7 +21,7 @@ struct Parts {
   std::unique_ptr<Task> task;                // never null; its head is a submodule of the model
   std::shared_ptr<Model> model = nullptr;
   uint32_t steps_per_epoch = 0;
-  std::string unmeasurable = {};           // why no metric can be computed; empty: metrics can
+  std::string no_metric_reason = {};       // why no metric can be computed; empty if metrics can be computed
   uint64_t chunk_nodes = 0;                // nodes computed at once
   std::vector<std::string> warnings = {};  // about labels and edges; the same on every rank
 };
@@ -29,7 +29,7 @@ struct Parts {
 // Returns the number of edges of the relations that each layer samples, summed over layers.
 uint64_t CountEdges(const sampler::SamplingSpec& sampling, const graph::PartitionBook& book);
 
-// Returns the options from which the model of these parts is made.
+// Returns the options from which the model of these parts is created.
 ModelOptions MakeModelOptions(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts);
 
 // Builds the parts. Loads the job's initial model file, if any, into the model. Every rank must call it. After an error

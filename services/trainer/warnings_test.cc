@@ -90,8 +90,8 @@ TEST(WarningsTest, ReportsPartiallyLabeledPartsOnce) {
 TEST(WarningsTest, ReportsUnusedClassesWithRemedy) {
   const graph::SourceGraph source = Relabeled([](uint64_t, int64_t c) { return 500 * c; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
-              ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, of "
-                          "which 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
+              ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, but "
+                          "only 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
                           "gaps, unless this is intended"));
 }
 
@@ -139,11 +139,12 @@ TEST(WarningsTest, ReportsMultiLabelClassesWithoutPositives) {
   job::DistTraining job = Job();
   job.training.task.multi_label = true;
   job.training.evaluation.metric = job::Metric::kMicroF1;
-  EXPECT_THAT(TrainSmall(source, job, {.trainers = 2}).warnings,
-              ElementsAre("split 'random': no node has 1 class of the 4 in column 'node-label' (1): check the column "
-                          "unless this is intended",
-                          HasSubstr("no training node has 1 class of column 'node-label' that validation or test nodes "
-                                    "have (2)")));
+  EXPECT_THAT(
+      TrainSmall(source, job, {.trainers = 2}).warnings,
+      ElementsAre("split 'random': 1 class of the 4 in column 'node-label' occurs on no node (1): check the column "
+                  "unless this is intended",
+                  HasSubstr("1 class of column 'node-label' occurs on validation or test nodes, but on no "
+                            "training node (2)")));
 }
 
 TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {
@@ -179,9 +180,10 @@ TEST(WarningsTest, ClassesOnlyInEvaluationAreNamed) {
   const std::vector<uint64_t> test = GetSplit(parts).test;
   const graph::SourceGraph source =
       Relabeled([&](uint64_t node, int64_t c) { return node == test.front() ? int64_t{3} : c; });
-  EXPECT_THAT(TrainSmall(source, Job()).warnings,
-              ElementsAre("split 'random': no training node has 1 class of column 'node-label' that validation or test "
-                          "nodes have (3): a model cannot learn it"));
+  EXPECT_THAT(
+      TrainSmall(source, Job()).warnings,
+      ElementsAre("split 'random': 1 class of column 'node-label' occurs on validation or test nodes, but on no "
+                  "training node (3): a model cannot learn it"));
 }
 
 TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
@@ -196,10 +198,11 @@ TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
   EXPECT_EQ(outcome.loop.epochs.size(), 3u);
   EXPECT_FALSE(outcome.validation.has_value());
   EXPECT_TRUE(outcome.test.has_value());
-  EXPECT_THAT(outcome.warnings,
-              ElementsAre(AllOf(StartsWith("validationRocAuc is undefined, null in the results: of the 120 validation "
-                                           "nodes of split 'random' all labels are equal"),
-                                HasSubstr("early stopping has no effect"))));
+  EXPECT_THAT(
+      outcome.warnings,
+      ElementsAre(AllOf(StartsWith("validationRocAuc is undefined and null in the results: of the 120 validation "
+                                   "nodes of split 'random' all labels are equal"),
+                        HasSubstr("early stopping has no effect"))));
   const auto result = nlohmann::json::parse(*espalier::ReadFile(folder.path() + "/result.json", 1 << 20));
   EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));
 
@@ -215,7 +218,7 @@ TEST(WarningsTest, ReportsEmptyPartsTogether) {
   GetSplit(source).validation.clear();
   GetSplit(source).test.clear();
   EXPECT_THAT(TrainSmall(source, Job()).warnings,
-              ElementsAre("split 'random' has no validation nodes and no test nodes: null in the results: "
+              ElementsAre("split 'random' has no validation nodes and no test nodes, so the results contain null for "
                           "validationAccuracy and testAccuracy; the best model is that of the last epoch"));
 }
 
@@ -253,7 +256,7 @@ TEST(WarningsTest, ReportsMissingEdgeLabels) {
   EXPECT_THAT(TrainSmall(source, job, {.trainers = 2}).warnings,
               ElementsAre(StartsWith("split 'rated': 12 of 60 training edges, 4 of 20 validation edges, 4 of 20 test "
                                      "edges have no label in column 'kind'"),
-                          HasSubstr("the model has 4 outputs, of which 2 classes occur in split 'rated' (2, 3)")));
+                          HasSubstr("the model has 4 outputs, but only 2 classes occur in split 'rated' (2, 3)")));
   for (size_t i = 0; i < 60; ++i) kinds[i] = -1;
   edges.columns["kind"] = Tensor::FromVector(kinds);
   EXPECT_THAT(RunSmall(source, job).status().message(),

@@ -1,6 +1,7 @@
-// A generation number makes clients obsolete: Renew and a new client certificate increase it, and Return drops clients
-// of older generations, which were in use at that time. Make configures a client: TLS by SetUpTls, options of the
-// socket, and proxy; the library's own timeouts and redirects are disabled.
+// Each client has the generation number of the pool at the time when it was made. Renew and a new client certificate
+// drop the idle clients and increase the pool's number; clients that were in use are dropped by Return, because their
+// number is older. Make configures a client: TLS by SetUpTls, socket options and proxy; the library's own timeouts and
+// redirects are disabled.
 #include "operator/client/cpprest/client_pool.h"
 
 #include <boost/asio/ssl.hpp>
@@ -11,7 +12,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Each client takes some kilobytes; the library closes its connection after 30 to 60 s without use.
+// An idle client takes some kilobytes. The library closes its connection after 30 to 60 s without use.
 constexpr size_t kMaxIdle = 64;
 
 // The timeout at which the library's timer never fires. The timer is not useful: it restarts with every byte, it also
@@ -32,8 +33,8 @@ void ConfigureProxy(const Endpoint& endpoint, web::http::client::http_client_con
 }
 
 void ConfigureSockets(const Endpoint& endpoint, bool tls, web::http::client::http_client_config& config) {
-  // With a tunnel the handle is a socket before the tunnel is open and a TLS stream afterwards, and the callback cannot
-  // distinguish the two.
+  // With a tunnel the callback is called for a socket, before the tunnel is open, and for a TLS stream afterwards, and
+  // cannot distinguish the two.
   if (tls && !endpoint.proxy_uri.empty()) return;
   config.set_nativehandle_options([family = endpoint.address_family, tls](web::http::client::native_handle handle) {
     SetSocketOptions(
@@ -53,7 +54,7 @@ ClientPool::ClientPool(const Connection& connection, Endpoint endpoint, Authorit
 
 Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& credentials) {
   uint64_t generation = 0;
-  Clients dropped;  // destroyed after the lock: closes connections
+  Clients dropped;  // destroyed after the lock is released, because this closes connections
   {
     MutexLock lock(&mutex_);
     generation = SyncGeneration(credentials, &dropped);
@@ -70,7 +71,7 @@ Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& creden
 
 Result<std::shared_ptr<PooledClient>> ClientPool::TakeNew(const Credentials& credentials) {
   uint64_t generation = 0;
-  Clients dropped;  // destroyed after the lock: closes connections
+  Clients dropped;  // destroyed after the lock is released, because this closes connections
   {
     MutexLock lock(&mutex_);
     generation = SyncGeneration(credentials, &dropped);
@@ -84,14 +85,14 @@ void ClientPool::Return(std::shared_ptr<PooledClient> client) {
 }
 
 void ClientPool::Renew() {
-  Clients dropped;  // destroyed after the lock: closes connections
+  Clients dropped;  // destroyed after the lock is released, because this closes connections
   MutexLock lock(&mutex_);
   dropped.swap(idle_);
   ++generation_;
 }
 
 uint64_t ClientPool::SyncGeneration(const Credentials& credentials, Clients* dropped) {
-  if (!SameCertificate(credentials, certificate_)) {
+  if (!HaveSameCertificate(credentials, certificate_)) {
     dropped->swap(idle_);
     certificate_ = credentials;
     ++generation_;

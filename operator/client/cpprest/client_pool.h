@@ -1,9 +1,9 @@
-// A pool of connections for later requests.
+// A pool of http_clients, each with at most one connection, for later requests.
 //
 // The library pools connections within an http_client, and decides by itself which connection to reuse and which
 // requests to send again. To control this, each http_client of this pool carries one request at a time and so has at
-// most one connection. After any error the http_client and its connection are dropped. A new http_client has no
-// connection that the server might have closed already.
+// most one connection. After any error the http_client and its connection are dropped. A new http_client opens a new
+// connection, so no connection that the server has closed is used.
 #pragma once
 
 #include <cpprest/http_client.h>
@@ -20,9 +20,9 @@ namespace espalier::ctl::client {
 
 struct PooledClient {
   web::http::client::http_client http;
-  std::shared_ptr<Refusal> refusal;
-  uint64_t generation = 0;
-  bool is_reused = false;
+  std::shared_ptr<Refusal> refusal;  // why the server's certificate was refused, if it was
+  uint64_t generation = 0;           // of the pool when the client was made (ClientPool::Renew)
+  bool is_reused = false;            // has carried an earlier request
 };
 
 // Thread-safe.
@@ -31,20 +31,23 @@ class ClientPool {
   ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
              std::chrono::milliseconds tunnel_timeout);
 
-  // Returns an idle client whose connection uses the same client certificate, or a new client.
+  // Returns an idle client whose connection uses the same client certificate, or a new client. Returns
+  // FailedPrecondition if no client can be made.
   Result<std::shared_ptr<PooledClient>> Take(const Credentials& credentials);
+  // Returns a new client, with the errors of Take.
   Result<std::shared_ptr<PooledClient>> TakeNew(const Credentials& credentials);
-  // Puts a client back after its response was read to the end. Drops it if it is from before the last Renew or change
-  // of the certificate, or if there are too many idle clients.
+  // Puts a client back after its response was read to the end. Drops it if it was made before the last Renew or change
+  // of the client certificate, or if there are too many idle clients.
   void Return(std::shared_ptr<PooledClient> client);
-  // Prevents the reuse of all current clients, idle or in use. Called when their server was restarted or cannot be
-  // reached.
+  // Prevents the reuse of all current clients, idle or in use. Called after an error that other connections probably
+  // have too, for example because the server was restarted.
   void Renew();
 
  private:
   using Clients = std::vector<std::shared_ptr<PooledClient>>;
 
-  // Returns the generation of clients with these credentials. If it is a new one, moves the idle clients to `dropped`.
+  // Returns the generation of clients with these credentials. If the client certificate has changed, starts a new
+  // generation and moves the idle clients to `dropped`.
   uint64_t SyncGeneration(const Credentials& credentials, Clients* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<std::shared_ptr<PooledClient>> Make(const Credentials& credentials, uint64_t generation) const;
 
@@ -54,7 +57,7 @@ class ClientPool {
   const std::chrono::milliseconds tunnel_timeout_;
   Mutex mutex_;
   Clients idle_ ABSL_GUARDED_BY(mutex_);             // most recently used last
-  Credentials certificate_ ABSL_GUARDED_BY(mutex_);  // client certificate of the connections of this generation
+  Credentials certificate_ ABSL_GUARDED_BY(mutex_);  // with the client certificate of this generation
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

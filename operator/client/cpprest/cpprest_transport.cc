@@ -1,7 +1,7 @@
-// Send and Open share Ask, which waits for the head of the response. RequestOnce takes a client from the pool and
-// starts an Exchange; Ask adds the two retries. A client goes back to the pool only after a response that was read
-// completely. Any error of a connection also retires all other connections (Failed), because they share its cause in
-// most cases.
+// Send and Open share RequestHead, which waits for the head of the response. RequestHeadOnce takes a client from the
+// pool and starts an Exchange; RequestHead adds the two retries. A client goes back to the pool only after a response
+// that was read completely. After an error of a connection no other connection is reused either (HandleFailure),
+// because in most cases the others have the same problem.
 #include "operator/client/cpprest/cpprest_transport.h"
 
 #include "operator/client/cpprest/endpoint.h"
@@ -19,15 +19,15 @@ struct Answer {
   HttpResponse head;
 };
 
-Status MayBeSent(Deadline deadline, const std::stop_token& stop) {
+Status CheckMaySend(Deadline deadline, const std::stop_token& stop) {
   if (stop.stop_requested()) return Cancelled("the request was cancelled");
-  if (deadline.HasPassed()) return DeadlineExceeded("the deadline has passed before the request");
+  if (deadline.HasPassed()) return DeadlineExceeded("the deadline has passed before the request was sent");
   return {};
 }
 
-// Returns true if the connection may be reused. The library does not read trailers, so the next request would receive
-// them as the start of its response.
-bool MayBeFollowed(const HttpResponse& head) { return head.Header("Trailer").empty(); }
+// Returns whether the connection can be reused after this response. The library does not read trailers, so the next
+// request would receive them as the start of its response.
+bool CanReuseConnection(const HttpResponse& head) { return head.Header("Trailer").empty(); }
 
 // Returns the connection to the pool at the end of the response, and closes it in all other cases.
 class CpprestLineStream final : public LineStream {
@@ -35,13 +35,13 @@ class CpprestLineStream final : public LineStream {
   CpprestLineStream(Answer answer, std::shared_ptr<ClientPool> pool)
       : pool_(std::move(pool)),
         exchange_(std::move(answer.exchange)),
-        may_be_followed_(MayBeFollowed(answer.head)),
+        can_reuse_(CanReuseConnection(answer.head)),
         client_(std::move(answer.client)) {}
   ~CpprestLineStream() override { exchange_->Cancel(); }
 
   Result<std::optional<std::string>> Next(Deadline deadline) override {
     Result<std::optional<std::string>> line = exchange_->body().NextLine(deadline);
-    if (line.ok() && !line->has_value() && client_ && may_be_followed_) pool_->Return(std::move(client_));
+    if (line.ok() && !line->has_value() && client_ && can_reuse_) pool_->Return(std::move(client_));
     return line;
   }
 
@@ -50,7 +50,7 @@ class CpprestLineStream final : public LineStream {
  private:
   const std::shared_ptr<ClientPool> pool_;
   const std::shared_ptr<Exchange> exchange_;
-  const bool may_be_followed_;
+  const bool can_reuse_;
   std::shared_ptr<PooledClient> client_;  // used only by the thread that calls Next
 };
 
@@ -75,14 +75,15 @@ class CpprestTransport final : public HttpTransport {
  private:
   enum class Connecting { kReuse, kNew };
 
-  Result<Answer> Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                     LineBuffer::Limits limits);
-  Result<Answer> RequestOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                             LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
-  Result<Credentials> FreshCredentials(Deadline deadline);
+  Result<Answer> RequestHead(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                             LineBuffer::Limits limits);
+  Result<Answer> RequestHeadOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                                 LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
+  Result<Credentials> GetCredentials(Deadline deadline);
   Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
-  // Handles a failure of a connection, and returns the status with the endpoint in its message.
-  Status Failed(Status status);
+  // Prevents the reuse of all connections if the failure may concern them too. Returns the status with the endpoint in
+  // its message.
+  Status HandleFailure(Status status);
 
   const CpprestOptions options_;
   const Endpoint endpoint_;
@@ -92,10 +93,10 @@ class CpprestTransport final : public HttpTransport {
 };
 
 Result<HttpResponse> CpprestTransport::Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) {
-  // Most bodies are one long line.
+  // A line may be as long as the body, because most bodies are one line.
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_response_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
-  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, stop, limits));
+  ASSIGN_OR_RETURN(Answer answer, RequestHead(request, deadline, stop, limits));
   ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, stop));
   return std::move(answer.head);
 }
@@ -104,7 +105,7 @@ Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& re
                                                      std::stop_token stop) {
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_line_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
-  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, stop, limits));
+  ASSIGN_OR_RETURN(Answer answer, RequestHead(request, deadline, stop, limits));
   Stream stream;
   if (answer.head.code == 200) {
     stream.head = answer.head;
@@ -116,55 +117,55 @@ Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& re
   return stream;
 }
 
-// Sends the request and waits for the head. Retries once on a new connection if a reused connection did not take the
-// request, and once with new credentials after a 401.
-Result<Answer> CpprestTransport::Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                                     LineBuffer::Limits limits) {
+// Sends the request and waits for the head. Retries once on a new connection if the request could not be written to a
+// reused connection, and once with new credentials after a 401.
+Result<Answer> CpprestTransport::RequestHead(const kube::HttpRequest& request, Deadline deadline,
+                                             const std::stop_token& stop, LineBuffer::Limits limits) {
   // If the server closes a reused connection after reading the request, the library silently sends the request again,
   // even a POST. On a new connection it does not.
   const Connecting connecting = request.repeatable ? Connecting::kReuse : Connecting::kNew;
   bool was_reused = false;
-  Result<Answer> answer = RequestOnce(request, deadline, stop, limits, connecting, &was_reused);
+  Result<Answer> answer = RequestHeadOnce(request, deadline, stop, limits, connecting, &was_reused);
   if (was_reused && !answer.ok() && answer.status().code() == StatusCode::kFailedPrecondition) {
-    answer = RequestOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = RequestHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   if (credentials_ && answer.ok() && answer->head.code == 401) {
     answer->exchange->Cancel();
     credentials_->Reject();
-    answer = RequestOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = RequestHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   return answer;
 }
 
-Result<Answer> CpprestTransport::RequestOnce(const kube::HttpRequest& request, Deadline deadline,
-                                             const std::stop_token& stop, LineBuffer::Limits limits,
-                                             Connecting connecting, bool* was_reused) {
+Result<Answer> CpprestTransport::RequestHeadOnce(const kube::HttpRequest& request, Deadline deadline,
+                                                 const std::stop_token& stop, LineBuffer::Limits limits,
+                                                 Connecting connecting, bool* was_reused) {
   *was_reused = false;
-  RETURN_IF_ERROR(MayBeSent(deadline, stop));
-  ASSIGN_OR_RETURN(const Credentials credentials, FreshCredentials(deadline));
+  RETURN_IF_ERROR(CheckMaySend(deadline, stop));
+  ASSIGN_OR_RETURN(const Credentials credentials, GetCredentials(deadline));
   ASSIGN_OR_RETURN(web::http::http_request wire, MakeWireRequest(request, credentials, wire_, endpoint_));
   ASSIGN_OR_RETURN(std::shared_ptr<PooledClient> client,
                    connecting == Connecting::kNew ? pool_->TakeNew(credentials) : pool_->Take(credentials));
   *was_reused = client->is_reused;
-  // Getting the credentials may have taken long.
-  RETURN_IF_ERROR(MayBeSent(deadline, stop));
+  // GetCredentials may have taken long.
+  RETURN_IF_ERROR(CheckMaySend(deadline, stop));
 
   std::shared_ptr<Exchange> exchange = Exchange::Start(client, wire, request.body.size(), limits);
   const std::stop_callback when_stopped(stop, [exchange] { exchange->Cancel(); });
   Result<HttpResponse> head = exchange->AwaitHead(deadline);
   if (!head.ok()) {
     exchange->Cancel();
-    return Failed(std::move(head).status());
+    return HandleFailure(std::move(head).status());
   }
   if (head->code < 200 || head->code > 599) {
-    // The library returns 100 Continue as the response; the actual response follows on this connection.
+    // The library returns an interim response such as 100 Continue; the final response follows on this connection.
     exchange->Cancel();
-    return Failed(Unavailable("the response's status code is " + std::to_string(head->code)));
+    return HandleFailure(Unavailable("expected a status code from 200 to 599, found " + std::to_string(head->code)));
   }
   return Answer{.client = std::move(client), .exchange = std::move(exchange), .head = *std::move(head)};
 }
 
-Result<Credentials> CpprestTransport::FreshCredentials(Deadline deadline) {
+Result<Credentials> CpprestTransport::GetCredentials(Deadline deadline) {
   if (!credentials_) return Credentials{};
   Result<Credentials> credentials = credentials_->Get(deadline);
   if (credentials.ok() || credentials.status().code() == StatusCode::kDeadlineExceeded) return credentials;
@@ -178,16 +179,18 @@ Result<std::string> CpprestTransport::ReadBody(Answer& answer, Deadline deadline
   }();
   if (!body.ok()) {
     answer.exchange->Cancel();
-    return Failed(std::move(body).status());
+    return HandleFailure(std::move(body).status());
   }
-  if (MayBeFollowed(answer.head)) pool_->Return(std::move(answer.client));
+  if (CanReuseConnection(answer.head)) pool_->Return(std::move(answer.client));
   return body;
 }
 
-Status CpprestTransport::Failed(Status status) {
-  // The other connections probably have the same problem, for example a restarted server or a lost network.
-  const bool is_ours = status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted;
-  if (!is_ours) pool_->Renew();
+Status CpprestTransport::HandleFailure(Status status) {
+  // The other connections probably have the same problem, for example a restarted server or a lost network. A
+  // cancellation and a size limit concern only this request.
+  const bool concerns_only_this =
+      status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted;
+  if (!concerns_only_this) pool_->Renew();
   return std::move(status).While(endpoint_.label);
 }
 
@@ -195,7 +198,7 @@ Status CpprestTransport::Failed(Status status) {
 
 Result<std::unique_ptr<HttpTransport>> MakeCpprestTransport(const Connection& connection,
                                                             const CpprestOptions& options) {
-  ASSIGN_OR_RETURN(AuthorityPaths system, SystemAuthorities());
+  ASSIGN_OR_RETURN(AuthorityPaths system, GetSystemAuthorities());
   ASSIGN_OR_RETURN(Endpoint endpoint, ParseEndpoint(connection));
   std::unique_ptr<HttpTransport> transport =
       std::make_unique<CpprestTransport>(connection, std::move(endpoint), std::move(system), options);

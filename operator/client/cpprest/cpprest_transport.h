@@ -11,19 +11,19 @@
 namespace espalier::ctl::client {
 
 // Starts the library's thread pool and keeps OpenSSL from reading the system's CA certificates for every connection.
-// Call it first in main, before any thread starts. It sets SSL_CERT_FILE and SSL_CERT_DIR of this process to /dev/null;
-// copy the environment for child processes before the call. Returns InvalidArgument for a second call with another
-// number.
+// Must be called in main before any thread starts. Sets SSL_CERT_FILE and SSL_CERT_DIR of this process to /dev/null, so
+// callers must copy the environment for child processes before. Returns InvalidArgument for a number below 1, and for a
+// second call with another number.
 Status InitializeCpprest(int num_threads = 4);
 
 struct CpprestOptions {
   std::string user_agent = "espalier-operator/0.1.0";
   size_t max_line_bytes = 8 << 20;    // of a watch
-  size_t high_water_bytes = 4 << 20;  // unread lines; above it reading from the server pauses
+  size_t high_water_bytes = 4 << 20;  // of unread lines; above this limit, reading from the server pauses
   size_t max_response_bytes = 64 << 20;
-  // The library closes a TLS connection through a proxy after this time without a byte. It must be longer than calls
-  // and than the silence of watches. It also limits the time in which a tunnel is opened, because the library ignores a
-  // cancellation during that time.
+  // Idle timeout of TLS connections through a proxy. It must be longer than any call and than the time between two
+  // bytes of a watch. It also limits how long the proxy may take to open the tunnel, because the library ignores
+  // cancellation until the tunnel is open.
   std::chrono::milliseconds tunnel_timeout{std::chrono::minutes(2)};
 };
 

@@ -23,8 +23,8 @@ bool IsName(const std::string& host) {
   });
 }
 
-// Returns true for loopback addresses and "localhost". Other names, such as "127.evil.example", may resolve to any
-// address.
+// Returns whether the host is a loopback address or "localhost". Any other name, such as "127.evil.example", may
+// resolve to another machine.
 bool IsLoopback(const std::string& host) {
   in_addr v4{};
   in6_addr v6{};
@@ -33,7 +33,7 @@ bool IsLoopback(const std::string& host) {
   return host == "localhost";
 }
 
-std::string Bracketed(const std::string& host) { return AddressFamily(host) == AF_INET6 ? "[" + host + "]" : host; }
+std::string AddBrackets(const std::string& host) { return AddressFamily(host) == AF_INET6 ? "[" + host + "]" : host; }
 
 Status ParseProxy(const std::string& url, Endpoint& endpoint) {
   try {
@@ -44,7 +44,7 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
     if (endpoint.address_family == AF_UNSPEC && !IsName(host)) return InvalidArgument("the proxy's URL has no host");
     if (proxy.scheme() != "http")
       return InvalidArgument("a proxy is supported only with http://, not " + proxy.scheme());
-    // The host has no brackets, as in BaseUri. Without a port the library would connect to port 0.
+    // No brackets around an IPv6 address (see MakeBaseUri). Without a port the library would connect to port 0.
     endpoint.proxy_uri = "http://" + host + ":" + std::to_string(proxy.port() > 0 ? proxy.port() : 80);
     const std::string& user_info = proxy.user_info();
     const size_t colon = std::min(user_info.find(':'), user_info.size());
@@ -58,11 +58,11 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
 }
 
 // Returns the URI of the API server. The library passes the host of the URI to the resolver, including brackets, so
-// IPv6 addresses are written without brackets; its URI parser accepts this if a port follows. With a proxy the library
-// does not resolve the host, and the proxy needs the brackets.
-std::string BaseUri(const Connection& connection, bool has_proxy) {
+// IPv6 addresses are written without brackets; the library's URI parser accepts this if a port follows. With a proxy
+// the library does not resolve the host, and the proxy needs the brackets.
+std::string MakeBaseUri(const Connection& connection, bool has_proxy) {
   return std::string(connection.tls ? "https://" : "http://") +
-         (has_proxy ? Bracketed(connection.host) : connection.host) + ":" + std::to_string(connection.port);
+         (has_proxy ? AddBrackets(connection.host) : connection.host) + ":" + std::to_string(connection.port);
 }
 
 }  // namespace
@@ -76,11 +76,11 @@ Result<Endpoint> ParseEndpoint(const Connection& connection) {
 
   Endpoint endpoint;
   endpoint.address_family = family;
-  endpoint.label = Bracketed(connection.host) + ":" + std::to_string(connection.port);
+  endpoint.label = AddBrackets(connection.host) + ":" + std::to_string(connection.port);
   const bool has_proxy = !connection.proxy_url.empty();
   endpoint.is_loopback = !has_proxy && IsLoopback(connection.host);
   if (has_proxy) RETURN_IF_ERROR(ParseProxy(connection.proxy_url, endpoint));
-  endpoint.base_uri = BaseUri(connection, has_proxy);
+  endpoint.base_uri = MakeBaseUri(connection, has_proxy);
   if (family == AF_INET6) endpoint.host_header = endpoint.label;
   return endpoint;
 }

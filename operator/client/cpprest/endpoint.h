@@ -8,8 +8,8 @@
 namespace espalier::ctl::client {
 
 struct Endpoint {
-  std::string base_uri;      // "https://10.0.0.1:6443"; see BaseUri
-  std::string host_header;   // replaces the library's value where that is wrong; else empty
+  std::string base_uri;      // "https://10.0.0.1:6443"; an IPv6 address has no brackets unless a proxy is used
+  std::string host_header;   // set for IPv6 hosts, for which the library writes a wrong Host header; else empty
   std::string label;         // "10.0.0.1:6443", for messages
   bool is_loopback = false;  // requests do not leave this machine; false with a proxy
 

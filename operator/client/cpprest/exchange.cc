@@ -9,16 +9,16 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
   const std::shared_ptr<Exchange> exchange(new Exchange(limits));
   try {
     request.set_response_stream(Concurrency::streams::streambuf<uint8_t>(exchange->sink_).create_ostream());
-    // A connection can be reused only shortly after the response is complete, when the library releases the request.
-    // With the request it releases this handler, and the deleter of `held` calls ReleaseRequest.
-    const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->ReleaseRequest(); });
+    // The connection can be reused only when the library has released the request, shortly after the response is
+    // complete. The library then also releases the progress handler, and the deleter of `held` calls OnRequestReleased.
+    const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->OnRequestReleased(); });
     request.set_progress_handler(
         [exchange, held, body_bytes](web::http::message_direction::direction direction, utility::size64_t bytes) {
           const bool is_upload = direction == web::http::message_direction::upload;
           if (is_upload && bytes >= body_bytes) exchange->was_written_.store(true);
         });
-    // An unobserved failure of a task terminates the process. So the last continuation takes a task, not a value: it
-    // observes every failure and throws no exception.
+    // An exception of a task that no continuation observes terminates the process. So the last continuation takes a
+    // task, not a value: it observes every exception and throws none.
     client->http.request(request, exchange->cancellation_.get_token())
         .then([exchange](const web::http::http_response& response) {
           exchange->SetHead(response);
@@ -40,9 +40,9 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
 
 Result<HttpResponse> Exchange::AwaitHead(Deadline deadline) {
   MutexLock lock(&mutex_);
-  const bool is_there =
+  const bool has_head =
       mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return head_.has_value(); });
-  if (!is_there) return DeadlineExceeded("no response in time");
+  if (!has_head) return DeadlineExceeded("no response in time");
   return *head_;
 }
 
@@ -69,17 +69,17 @@ void Exchange::Finish(Status status) {
     MutexLock lock(&mutex_);
     if (!head_) head_ = status.ok() ? Internal("a response without a head") : status;
     is_complete_ = status.ok();
-    if (is_complete_ && !is_let_go_) return;
+    if (is_complete_ && !is_released_) return;  // OnRequestReleased ends the buffer
   }
   is_done_.store(true);
   sink_->buffer().End(std::move(status));
 }
 
-void Exchange::ReleaseRequest() {
+void Exchange::OnRequestReleased() {
   {
     MutexLock lock(&mutex_);
-    is_let_go_ = true;
-    if (!is_complete_) return;
+    is_released_ = true;
+    if (!is_complete_) return;  // Finish ends the buffer
   }
   is_done_.store(true);
   sink_->buffer().End({});

@@ -19,8 +19,8 @@ std::string DescribeErrorCode(int code) {
 }
 
 // Returns the error of a broken connection. Its code depends only on `was_written`, not on the library's error: the
-// library may have sent the request twice by itself, and its error is then about the second time.
-Status Broken(std::string text, bool was_written) {
+// library may have sent the request twice by itself, and then reports the error of the second attempt.
+Status MakeConnectionError(std::string text, bool was_written) {
   return was_written ? Unavailable(std::move(text)) : FailedPrecondition(std::move(text));
 }
 
@@ -36,11 +36,11 @@ Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool w
     return was_written ? Unavailable(e.status().message()) : e.status();
   } catch (const web::http::http_exception& e) {
     const std::string meaning = DescribeErrorCode(e.error_code().value());
-    return Broken(std::string(e.what()) + (meaning.empty() ? "" : ": " + meaning), was_written);
+    return MakeConnectionError(std::string(e.what()) + (meaning.empty() ? "" : ": " + meaning), was_written);
   } catch (const std::exception& e) {
-    return Broken(e.what(), was_written);
+    return MakeConnectionError(e.what(), was_written);
   } catch (...) {
-    return Broken("an exception of an unknown type", was_written);
+    return MakeConnectionError("an exception of an unknown type", was_written);
   }
 }
 

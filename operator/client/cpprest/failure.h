@@ -1,4 +1,4 @@
-// Converts exceptions of cpprestsdk to the codes of transport.h, and a Status of a callback to an exception.
+// Converts exceptions of cpprestsdk to a Status with the codes of transport.h, and a callback's Status to an exception.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace espalier::ctl::client {
 
-// Carries a Status through the library, which passes on only exceptions.
+// Carries a Status through the library, which returns errors of callbacks only as exceptions.
 class StatusException final : public std::exception {
  public:
   explicit StatusException(Status status) : status_(std::move(status)) {}
@@ -19,9 +19,9 @@ class StatusException final : public std::exception {
   Status status_;
 };
 
-// Returns Unavailable if the request was completely written at least once (`was_written`). Otherwise returns
-// Unauthenticated if `refusal`, the reason why the server's certificate was refused, is not empty, else
-// FailedPrecondition.
+// Returns the error of a request. If the request was completely written at least once (`was_written`), the code is
+// Unavailable. Otherwise: Unauthenticated if `refusal`, the reason why the server's certificate was refused, is not
+// empty; the status of a StatusException; FailedPrecondition for other exceptions.
 Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool was_written);
 
 }  // namespace espalier::ctl::client

@@ -16,21 +16,20 @@
 namespace espalier::ctl::client {
 namespace {
 
-// Process-wide, like the library's thread pool and OpenSSL's environment variables.
+// There is one per process, because the library's thread pool and OpenSSL's environment variables are process-wide.
 struct ProcessState {
   Mutex mutex;
-  int num_threads ABSL_GUARDED_BY(mutex) = 0;  // 0: not initialized
-  AuthorityPaths system ABSL_GUARDED_BY(mutex);
+  int num_threads ABSL_GUARDED_BY(mutex) = 0;    // 0: not initialized
+  AuthorityPaths system ABSL_GUARDED_BY(mutex);  // from before InitializeCpprest
 };
 
-ProcessState& State() {
+ProcessState& GetState() {
   static ProcessState state;
   return state;
 }
 
-// Sets the environment variable to /dev/null, for OpenSSL and child processes, and returns its old value, or
-// `otherwise`.
-std::string TakeVariable(const char* variable, const char* otherwise) {
+// Sets the environment variable to /dev/null and returns its old value, or `otherwise` if it was not set.
+std::string ReplaceByDevNull(const char* variable, const char* otherwise) {
   const char* value = std::getenv(variable);
   const std::string before = value == nullptr ? otherwise : value;
   setenv(variable, "/dev/null", 1);
@@ -49,16 +48,17 @@ void ExitWithoutDestructors(int status, void*) {
 
 }  // namespace
 
-Result<AuthorityPaths> SystemAuthorities() {
-  ProcessState& state = State();
+Result<AuthorityPaths> GetSystemAuthorities() {
+  ProcessState& state = GetState();
   MutexLock lock(&state.mutex);
   if (state.num_threads == 0) return FailedPrecondition("InitializeCpprest was not called");
   return state.system;
 }
 
 Status InitializeCpprest(int num_threads) {
-  if (num_threads < 1) return InvalidArgument("cpprestsdk needs a thread");  // with none, requests never end
-  ProcessState& state = State();
+  if (num_threads < 1)
+    return InvalidArgument("cpprestsdk: expected at least 1 thread, found " + std::to_string(num_threads));
+  ProcessState& state = GetState();
   MutexLock lock(&state.mutex);
   if (state.num_threads == num_threads) return {};
   if (state.num_threads != 0) {
@@ -72,8 +72,8 @@ Status InitializeCpprest(int num_threads) {
   }
   if (::on_exit(ExitWithoutDestructors, nullptr) != 0) return Internal("on_exit: cannot register another function");
   state.num_threads = num_threads;
-  state.system.file = TakeVariable(X509_get_default_cert_file_env(), X509_get_default_cert_file());
-  state.system.folder = TakeVariable(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+  state.system.file = ReplaceByDevNull(X509_get_default_cert_file_env(), X509_get_default_cert_file());
+  state.system.folder = ReplaceByDevNull(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
   return {};
 }
 

@@ -1,4 +1,4 @@
-// The process-wide state that InitializeCpprest (cpprest_transport.h) changes, as it was before.
+// The values of process-wide settings before InitializeCpprest (cpprest_transport.h) changed them.
 #pragma once
 
 #include "operator/client/cpprest/tls_setup.h"
@@ -7,6 +7,6 @@ namespace espalier::ctl::client {
 
 // Returns the values of SSL_CERT_FILE and SSL_CERT_DIR from before InitializeCpprest, or OpenSSL's defaults. Returns
 // FailedPrecondition before InitializeCpprest.
-Result<AuthorityPaths> SystemAuthorities();
+Result<AuthorityPaths> GetSystemAuthorities();
 
 }  // namespace espalier::ctl::client

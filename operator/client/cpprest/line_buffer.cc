@@ -1,7 +1,7 @@
 // All bytes are in one string with a read position (taken_), which is compacted when at least half of it has been read.
-// Append counts the newlines, so that the reader compares a number instead of searching the text. The writer is held
-// above high_water_bytes and resumed at half of it. Bytes of an incomplete line do not count: otherwise the end of a
-// long line could never arrive.
+// Append counts the newlines, so that a waiting reader compares a number instead of searching the text. The writer must
+// wait when the unread complete lines have more than high_water_bytes, and is resumed at half of that. Bytes of an
+// incomplete line do not count: otherwise the end of a long line could never arrive.
 #include "operator/client/cpprest/line_buffer.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-std::string Bytes(size_t count) { return std::to_string(count) + " bytes"; }
+std::string FormatBytes(size_t count) { return std::to_string(count) + " bytes"; }
 
 }  // namespace
 
@@ -17,8 +17,9 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
   MutexLock lock(&mutex_);
   if (end_) return Appended::kRefused;
   if (bytes.size() > limits_.max_line_bytes + limits_.high_water_bytes) {
-    end_ = ResourceExhausted("the library reports " + Bytes(bytes.size()) + " of the response at once, the limit is " +
-                             Bytes(limits_.max_line_bytes + limits_.high_water_bytes));
+    end_ = ResourceExhausted("the library passed " + FormatBytes(bytes.size()) +
+                             " of the response at once, the limit is " +
+                             FormatBytes(limits_.max_line_bytes + limits_.high_water_bytes));
     return Appended::kRefused;
   }
 
@@ -37,7 +38,7 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
     at = newline + 1;
   }
   if (too_long) {
-    end_ = ResourceExhausted("the response has a line of more than " + Bytes(limits_.max_line_bytes));
+    end_ = ResourceExhausted("the response has a line of more than " + FormatBytes(limits_.max_line_bytes));
     return Appended::kRefused;
   }
 
@@ -49,11 +50,11 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
   return Appended::kHold;
 }
 
-void LineBuffer::End(Status how) {
+void LineBuffer::End(Status status) {
   std::function<void()> resume;
   {
     MutexLock lock(&mutex_);
-    if (!end_) end_ = std::move(how);
+    if (!end_) end_ = std::move(status);
     resume = std::exchange(resume_, nullptr);
   }
   if (resume) resume();
@@ -76,12 +77,12 @@ Result<std::optional<std::string>> LineBuffer::NextLine(Deadline deadline) {
   std::function<void()> resume;
   {
     MutexLock lock(&mutex_);
-    const bool something =
+    const bool is_ready =
         mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_lines_ > 0 || end_; });
-    if (!something) return DeadlineExceeded("no line arrived in time");
+    if (!is_ready) return DeadlineExceeded("no line arrived in time");
     if (num_lines_ == 0) return end_->ok() ? Result<std::optional<std::string>>(std::nullopt) : *end_;
     line = TakeLineLocked();
-    resume = ResumeLocked();
+    resume = TakeResumeLocked();
   }
   if (resume) resume();
   return line;
@@ -94,21 +95,21 @@ Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
     std::optional<Status> end;
     {
       MutexLock lock(&mutex_);
-      const bool something = mutex_.AwaitBefore(
+      const bool is_ready = mutex_.AwaitBefore(
           deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return UnreadLocked() > 0 || end_; });
-      if (!something) return DeadlineExceeded("the end of the response did not arrive in time");
+      if (!is_ready) return DeadlineExceeded("the end of the response did not arrive in time");
       if (all.size() + UnreadLocked() > max_bytes) {
-        return ResourceExhausted("the response has more than " + Bytes(max_bytes));
+        return ResourceExhausted("the response has more than " + FormatBytes(max_bytes));
       }
       all.append(bytes_, taken_);
       bytes_.clear();
       taken_ = num_lines_ = tail_bytes_ = 0;
       end = end_;
-      resume = ResumeLocked();
+      resume = TakeResumeLocked();
     }
     if (resume) resume();
     if (end) return end->ok() ? Result<std::string>(std::move(all)) : *end;
-    // A server that sends single bytes keeps the loop running, so the deadline is checked here too.
+    // AwaitBefore returns at once while bytes keep arriving, so the deadline is also checked here.
     if (deadline.HasPassed()) return DeadlineExceeded("the end of the response did not arrive in time");
   }
 }
@@ -118,14 +119,14 @@ std::string LineBuffer::TakeLineLocked() {
   std::string line = bytes_.substr(taken_, newline - taken_);
   taken_ = newline + 1;
   --num_lines_;
-  if (2 * taken_ >= bytes_.size()) {  // only then, so that the cost per byte is constant
+  if (2 * taken_ >= bytes_.size()) {  // not for each line, so that the amortized cost per byte is constant
     bytes_.erase(0, taken_);
     taken_ = 0;
   }
   return line;
 }
 
-std::function<void()> LineBuffer::ResumeLocked() {
+std::function<void()> LineBuffer::TakeResumeLocked() {
   if (UnreadLocked() - tail_bytes_ > limits_.high_water_bytes / 2) return nullptr;
   return std::exchange(resume_, nullptr);
 }

@@ -1,6 +1,7 @@
-// Passes the body of a response from the connection's thread to the reader: bytes go in, lines come out. The size of
-// the buffer is limited: a line that is too long ends the buffer, and a writer that is too far ahead waits. The class
-// does not depend on cpprestsdk, so that the framing can be tested and fuzzed alone.
+// Passes the body of a response from the connection's thread to the reader: the writer appends bytes, the reader takes
+// lines. The size of the buffer is limited: a line that is too long ends the buffer with an error, and the writer waits
+// while there are too many unread bytes. The class does not depend on cpprestsdk, so that it can be tested and fuzzed
+// alone.
 #pragma once
 
 #include <functional>
@@ -25,18 +26,18 @@ class LineBuffer {
 
   enum class Appended {
     kContinue,
-    kHold,     // appended, but the writer must wait: `resume` is called once, when there is room or the buffer ends
+    kHold,     // appended; the writer must wait until `resume` is called: once, when there is room or the buffer ends
     kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };
-  // Appends bytes. Refuses more bytes than both limits together without reading them, because the library may pass a
-  // wrong size.
+  // Appends bytes. If there are more of them than both limits together, refuses them without reading any, because the
+  // library may pass a wrong size.
   Appended Append(std::string_view bytes, const std::function<void()>& resume);
-  // Ends the buffer; OK: the body is complete. Only the first call has an effect.
-  void End(Status how);
+  // Ends the buffer with this status; OK: the body is complete. Only the first call has an effect.
+  void End(Status status);
   // Ends the buffer with Cancelled and drops the unread bytes.
   void Cancel();
 
-  // Like LineStream::Next. Complete lines from before an error are returned before the error.
+  // Like LineStream::Next. Returns the complete lines that arrived before an error, then the error.
   Result<std::optional<std::string>> NextLine(Deadline deadline);
   // Returns the rest of the body, including newlines. Returns ResourceExhausted if it has more than `max_bytes`, and
   // DeadlineExceeded if it is not complete by the deadline.
@@ -45,8 +46,8 @@ class LineBuffer {
  private:
   size_t UnreadLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return bytes_.size() - taken_; }
   std::string TakeLineLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the writer's `resume` if there is room again, else null. The caller calls it after releasing the lock.
-  std::function<void()> ResumeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the writer's `resume` if there is room again, else null. The caller must call it after releasing the lock.
+  std::function<void()> TakeResumeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   Mutex mutex_;

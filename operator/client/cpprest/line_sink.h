@@ -1,5 +1,6 @@
-// A LineBuffer as a response stream of cpprestsdk. It is write-only and has back-pressure: the task of a write is not
-// complete until there is room. The library's own streams have neither a limit nor back-pressure (README.md).
+// A response stream of cpprestsdk that writes to a LineBuffer. It is write-only and has back-pressure: the task of a
+// write completes only when there is room. The library's own streams have neither a limit nor back-pressure
+// (README.md).
 #pragma once
 
 #include <cpprest/astreambuf.h>

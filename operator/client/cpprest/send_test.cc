@@ -192,7 +192,7 @@ TEST(SendTest, RefusesNegativeChunkSize) {
   }
 }
 
-TEST(SendTest, SkipsInterimResponses) {
+TEST(SendTest, InterimResponseIsUnavailable) {
   MisbehavingServer server([](ServerConnection& connection) {
     if (connection.number() == 1) {
       connection.Read();

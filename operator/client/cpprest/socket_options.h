@@ -5,10 +5,10 @@
 
 namespace espalier::ctl::client {
 
-// Makes the kernel detect a lost peer within 30 s, by keep-alive probes of an idle connection and by TCP_USER_TIMEOUT
-// while sending, and closes the descriptor in child processes. The library passes the socket before it is open, so this
-// function opens it with `address_family`. With AF_UNSPEC it leaves a closed socket unchanged. Errors are ignored,
-// because connecting reports them.
+// Makes the kernel detect a lost peer within 30 s (by keep-alive probes on an idle connection, by TCP_USER_TIMEOUT
+// while sending), and makes the descriptor close on exec. The library may pass a socket that is not open yet: this
+// function then opens it with `address_family`, or with AF_UNSPEC does nothing. Errors are ignored, because connecting
+// reports them.
 void SetSocketOptions(boost::asio::ip::tcp::socket& socket, int address_family);
 
 }  // namespace espalier::ctl::client

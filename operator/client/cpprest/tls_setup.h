@@ -19,7 +19,7 @@ struct AuthorityPaths {
 };
 
 struct TlsSettings {
-  std::string server_name;  // name or address that the certificate must have; a name is also sent (SNI)
+  std::string server_name;  // name or address that the certificate must contain; a name is also sent as SNI
   std::string ca_file;      // read by every SetUpTls
   std::string ca_pem;       // used instead of ca_file; both empty: `system`
   AuthorityPaths system;
@@ -27,7 +27,7 @@ struct TlsSettings {
   telemetry::Secret client_key_pem;
 };
 
-// Holds the reason why the peer's certificate was refused; the library only reports a failed handshake. Thread-safe.
+// Holds the reason why the peer's certificate was refused; cpprestsdk only reports a failed handshake. Thread-safe.
 class Refusal {
  public:
   void Set(std::string reason) {
@@ -44,11 +44,12 @@ class Refusal {
   std::string reason_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Configures the context of one new connection: TLS 1.2 or newer, only the given CA certificates, and the server's name
-// or address must be in the subject alternative names of its certificate; its subject is ignored. Replaces the
-// verification: a verify callback that is set later on an SSL of this context is not called, but SSL_VERIFY_NONE still
-// disables verification. Returns FailedPrecondition for CA certificates, client certificates and keys that cannot be
-// used; messages do not contain the key. `refusal` may be null.
+// Configures the context of one new connection: TLS 1.2 or newer and only the CA certificates of `settings`. The
+// server's certificate must contain the server's name or address in its subject alternative names; its subject is
+// ignored. A verify callback that is set later on an SSL of this context is not called, but SSL_VERIFY_NONE still
+// disables verification. If the server's certificate is refused, the reason is stored in `refusal`, which may be null.
+// Returns FailedPrecondition for CA certificates, client certificates and keys that cannot be used; messages do not
+// contain the key.
 Status SetUpTls(SSL_CTX* context, const TlsSettings& settings, std::shared_ptr<Refusal> refusal);
 
 }  // namespace espalier::ctl::client

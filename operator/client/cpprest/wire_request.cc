@@ -8,24 +8,27 @@ namespace {
 // Methods, targets, header names and tokens must be visible ASCII. Header values may also have spaces and bytes beyond
 // ASCII.
 bool IsVisible(unsigned char c) { return c > 0x20 && c < 0x7f; }
-bool IsWord(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsVisible); }
+bool IsVisibleText(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsVisible);
+}
 bool IsHeaderValue(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
 }
 
 Status AddHeader(web::http::http_headers& headers, const std::string& name, const std::string& value) {
-  if (!IsWord(name) || name.find(':') != std::string::npos || !IsHeaderValue(value)) {
-    return InvalidArgument("the header " + (IsWord(name) ? name : "") +
+  if (!IsVisibleText(name) || name.find(':') != std::string::npos || !IsHeaderValue(value)) {
+    return InvalidArgument("the header " + (IsVisibleText(name) ? name : "") +
                            " contains characters that are invalid in a header");
   }
   headers[name] = value;
   return {};
 }
 
-// Adds one header line per value. The library stores one value per name and joins several values with commas, which the
-// API server would read as one group. The library writes values unchanged, so this function stores one value with line
-// breaks, which becomes several lines.
-Status AddLines(web::http::http_headers& headers, const std::string& name, const std::vector<std::string>& values) {
+// Adds a header line for each value. The library stores one value per name and joins several values with commas, which
+// the API server would read as one group. Because the library writes values unchanged, this function stores one value
+// with line breaks, which becomes several header lines.
+Status AddHeaderLines(web::http::http_headers& headers, const std::string& name,
+                      const std::vector<std::string>& values) {
   std::string lines;
   for (const std::string& value : values) {
     RETURN_IF_ERROR(AddHeader(headers, name, value));
@@ -43,10 +46,12 @@ Status AddIdentity(web::http::http_headers& headers, const Credentials& credenti
   if (!settings.impersonate_uid.empty()) {
     RETURN_IF_ERROR(AddHeader(headers, "Impersonate-Uid", settings.impersonate_uid));
   }
-  RETURN_IF_ERROR(AddLines(headers, "Impersonate-Group", settings.impersonate_groups));
+  RETURN_IF_ERROR(AddHeaderLines(headers, "Impersonate-Group", settings.impersonate_groups));
   const std::string& token = credentials.bearer_token.Reveal();
   if (token.empty()) return {};
-  if (!IsWord(token)) return InvalidArgument("the bearer token contains white space or control characters");
+  if (!IsVisibleText(token)) {
+    return InvalidArgument("the bearer token contains white space, or characters that are not printable ASCII");
+  }
   if (!settings.tls && !endpoint.is_loopback) {
     return InvalidArgument("a bearer token is not sent to " + endpoint.label + " without TLS");
   }
@@ -58,8 +63,9 @@ Status AddIdentity(web::http::http_headers& headers, const Credentials& credenti
 Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request, const Credentials& credentials,
                                                 const WireSettings& settings, const Endpoint& endpoint) {
   const std::string target = settings.base_path + request.target;
-  if (!IsWord(request.method) || !IsWord(target) || !target.starts_with('/') || target.starts_with("//")) {
-    return InvalidArgument("invalid request: a method and a path are needed");
+  if (!IsVisibleText(request.method) || !IsVisibleText(target) || !target.starts_with('/') ||
+      target.starts_with("//")) {
+    return InvalidArgument("invalid request: expected a method, and a path that starts with one '/'");
   }
   try {
     web::http::http_request wire(request.method);
@@ -69,7 +75,8 @@ Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request
     RETURN_IF_ERROR(AddHeader(headers, "User-Agent", settings.user_agent));
     if (!endpoint.host_header.empty()) RETURN_IF_ERROR(AddHeader(headers, "Host", endpoint.host_header));
     RETURN_IF_ERROR(AddIdentity(headers, credentials, settings, endpoint));
-    if (!request.body.empty()) wire.set_body(request.body, "application/json");  // unless the headers say otherwise
+    // Keeps the Content-Type of request.headers, if there is one.
+    if (!request.body.empty()) wire.set_body(request.body, "application/json");
     return wire;
   } catch (const std::exception& e) {
     return InvalidArgument("invalid request: " + std::string(e.what()));

@@ -170,7 +170,7 @@ Connection RealApiServer::ConnectionOf(const std::string& user, const std::vecto
   connection.host = "127.0.0.1";
   connection.port = port_;
   connection.ca_pem = authority_.pem();
-  connection.credentials = FixedCredentials(
+  connection.credentials = MakeFixedCredentials(
       {.client_certificate_pem = pair.certificate_pem, .client_key_pem = telemetry::Secret(pair.key_pem)});
   return connection;
 }

@@ -35,7 +35,7 @@ struct OneJob {
                          {"metadata", {{"name", name}, {"namespace", key.name_space}}}};
     if (is_ours) {
       object["metadata"]["ownerReferences"] =
-          kube::Json::array({kube::ControllerReference(kube::kDistTrainings, Training().meta)});
+          kube::Json::array({kube::MakeControllerReference(kube::kDistTrainings, Training().meta)});
     }
     object.merge_patch(more);
     ESPALIER_CHECK(server.Put(resource, object).ok()) << name << " is not taken";

@@ -20,7 +20,7 @@ struct CommandContext {
   text::Output out;                              // data, to standard output
   std::function<void(const std::string&)> note;  // writes a line for users to standard error, through text::Printable
   std::function<kube::WallTime()> wall_now;
-  // Waits for this time. Returns false if a stop is requested meanwhile.
+  // Waits for the given time. Returns false if a stop is requested meanwhile.
   std::function<bool(std::chrono::nanoseconds)> pause;
   std::stop_token stop;
 };

@@ -18,38 +18,44 @@ struct StatusFlags {
   bool all_namespaces = false;
   bool as_json = false;
 };
+// Prints the status of one job, or a table of all jobs.
 Result<int> ShowStatus(const StatusFlags& flags, const CommandContext& context);
 
-// Shows the job until it has ended. Returns 0 if it has succeeded, kJobHasFailed if it has failed; NotFound if it is
-// deleted, Unavailable if the API server has not responded for five minutes, Cancelled when a stop is requested.
+// Shows the status of the job until it has ended. Returns 0 if it has succeeded, kJobHasFailed if it has failed;
+// NotFound if it is deleted, Unavailable if the API server has not responded for five minutes, Cancelled when a stop is
+// requested.
 Result<int> WatchStatus(const std::string& name, const CommandContext& context);
 
 struct LogsFlags {
   std::string name;
   std::string role;   // empty: all
-  int64_t rank = -1;  // -1: all
+  int64_t rank = -1;  // of servers: the partition; -1: all
   bool follow = false;
   bool previous = false;
   bool timestamps = false;
   int64_t tail_lines = -1;  // of each pod; -1: all
-  size_t max_pods = 64;
+  size_t max_pods = 64;     // more program containers than this are an error (ResourceExhausted)
 };
+// Prints the log lines of the selected pods, each after "[role-rank]".
 Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context);
 
+// Explains on one screen why the job has failed or makes no progress.
 Result<int> Describe(const std::string& name, const CommandContext& context);
 
 struct FetchFlags {
   std::string name;
-  std::string folder;  // empty: named after the job
-  std::set<std::string> choices = {"all"};
-  std::string endpoint;  // empty: that of the environment, else of the document
+  std::string folder;                       // empty: named after the job
+  std::set<std::string> choices = {"all"};  // of outputs::Choices()
+  std::string endpoint;                     // empty: that of the environment, else of the document
   bool use_job_credentials = false;
   bool as_json = false;
   bool quiet = false;
 };
+// Downloads the job's outputs and prints the files, as JSON if flags.as_json.
 Result<int> Fetch(const FetchFlags& flags, const CommandContext& context);
 
 enum class SuspendAction { kSuspend, kResume };
+// Changes spec.runPolicy.suspend. Returns FailedPrecondition if the job has ended.
 Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const CommandContext& context);
 
 }  // namespace espalier::ctl::kubectl

@@ -179,7 +179,7 @@ TEST(DescribeCommandTest, ShowsConditionsWithoutPermissionForPods) {
         return Result<client::HttpResponse>(answer);
       });
   EXPECT_EQ(*Describe("cora", world.Context()), 0);
-  EXPECT_THAT(world.notes, HasSubstr("no pods and no logs: "));
+  EXPECT_THAT(world.notes, HasSubstr("pods and logs are not shown: "));
   EXPECT_THAT(world.notes, HasSubstr("pods is forbidden"));
   EXPECT_THAT(world.output, AllOf(HasSubstr("BackoffLimitExceeded"), HasSubstr("cora-trainer-4-1-x7k2p"),
                                   HasSubstr("Raise spec.trainers.resources"), Not(HasSubstr("is gone"))));
@@ -288,7 +288,7 @@ TEST_F(FetchCommandTest, ReadsCredentialsOnlyFromNamedSecret) {
   secret["data"]["AWS_SECRET_ACCESS_KEY"] = "hidden: words";
   world_.Put(kube::kSecrets, secret);
   const std::string message = Fetch(flags, world_.Context()).status().message();
-  EXPECT_THAT(message, AllOf(HasSubstr("AWS_SECRET_ACCESS_KEY is no base64"), Not(HasSubstr("hidden"))));
+  EXPECT_THAT(message, AllOf(HasSubstr("AWS_SECRET_ACCESS_KEY is not valid base64"), Not(HasSubstr("hidden"))));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Collects what explains the job's state: the job, its pods, the failed pod's last log lines, and warnings. Only the
-// job is required. Objects that the user may not read are left out, and a note says so.
+// Collects the objects that explain the job's state: the job, its pods, the failed pod's last log lines, and warnings.
+// Only the job is required. Objects that the user may not read are left out, and a note says so.
 #include "operator/kube/api_error.h"
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"
@@ -43,12 +43,12 @@ Result<int> Describe(const std::string& name, const CommandContext& context) {
   ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(context, name));
   view::Explanation explanation{.training = job, .failed = std::nullopt};
   std::vector<view::JobPod> pods;
-  // An RBAC role may allow reading DistTrainings but not pods. The conditions still explain most of it.
+  // An RBAC role may allow reading DistTrainings but not pods. The conditions still explain most failures.
   if (Result<std::vector<view::JobPod>> read = ReadPods(context, name); read.ok()) {
     pods = *std::move(read);
   } else if (read.status().code() == StatusCode::kPermissionDenied) {
     explanation.may_read_pods = false;
-    context.note("no pods and no logs: " + read.status().message());
+    context.note("pods and logs are not shown: " + read.status().message());
   } else {
     return read.status();
   }
@@ -62,7 +62,7 @@ Result<int> Describe(const std::string& name, const CommandContext& context) {
   if (Result<std::vector<view::JobEvent>> read = ReadWarnings(context, job, pods, kNumWarnings); read.ok()) {
     explanation.warnings = *std::move(read);
   } else {
-    context.note("no events: " + read.status().message());
+    context.note("events are not shown: " + read.status().message());
   }
   std::optional<size_t> columns;  // a file or pipe gets whole lines
   if (context.out.is_terminal) columns = context.out.columns();

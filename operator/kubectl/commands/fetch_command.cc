@@ -22,7 +22,7 @@ std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<d
 Result<std::string> SecretField(const kube::Json& secret, const std::string& name) {
   const std::string encoded = kube::StringAt(secret, {"data", name});
   const std::optional<std::string> value = DecodeBase64(encoded);
-  if (!value) return InvalidArgument("field " + name + " is no base64");
+  if (!value) return InvalidArgument("field " + name + " is not valid base64");
   return *value;
 }
 
@@ -59,7 +59,8 @@ Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const F
   return settings;
 }
 
-// Refuses a URI of object storage, which would otherwise name a local folder "s3:".
+// Returns the folder of --to, by default the job's name. Refuses a URI of object storage, which would otherwise name a
+// local folder "s3:".
 Result<std::string> SelectFolder(const FetchFlags& flags) {
   if (flags.folder.empty()) return flags.name;
   return storage::ToLocalPath(flags.folder).While("--to");

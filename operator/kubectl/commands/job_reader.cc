@@ -13,7 +13,7 @@ namespace {
 
 using kube::Json;
 
-// Lists the events of the namespace page by page and keeps only the newest that `wanted` accepts.
+// Returns the newest `count` events of the namespace that `wanted` accepts, oldest first.
 Result<std::vector<view::JobEvent>> ReadEvents(const CommandContext& context, const std::string& field_selector,
                                                const std::function<bool(const view::JobEvent&)>& wanted, size_t count) {
   std::vector<view::JobEvent> events;
@@ -22,7 +22,7 @@ Result<std::vector<view::JobEvent>> ReadEvents(const CommandContext& context, co
       Result<view::JobEvent> event = view::ParseJobEvent(object);
       if (event.ok() && wanted(*event)) events.push_back(*std::move(event));
     }
-    events = view::Newest(std::move(events), count);
+    events = view::SelectNewest(std::move(events), count);
     return true;
   };
   const kube::ListOptions options{.name_space = context.name_space, .field_selector = field_selector};
@@ -76,11 +76,12 @@ Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const 
 
 Result<std::vector<view::JobEvent>> ReadJobEvents(const CommandContext& context, const api::DistTraining& training,
                                                   size_t count) {
-  const auto is_of_this_one = [&](const view::JobEvent& event) { return event.last_seen >= training.meta.created_at; };
+  // Excludes events of an earlier job with the same name.
+  const auto is_of_this_job = [&](const view::JobEvent& event) { return event.last_seen >= training.meta.created_at; };
   return ReadEvents(context,
                     "involvedObject.kind=" + std::string(kube::kDistTrainings.kind) +
                         ",involvedObject.name=" + training.meta.key.name,
-                    is_of_this_one, count);
+                    is_of_this_job, count);
 }
 
 Result<std::vector<view::JobEvent>> ReadWarnings(const CommandContext& context, const api::DistTraining& training,

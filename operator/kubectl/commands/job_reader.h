@@ -12,10 +12,11 @@ namespace espalier::ctl::kubectl {
 
 // Returns the job, or NotFound with its name and namespace. Other errors are those of ApiClient.
 Result<api::DistTraining> ReadJob(const CommandContext& context, const std::string& name);
-// Returns all jobs, sorted by namespace and name. Objects that are not DistTrainings are left out.
+// Returns the jobs of a namespace, or of all namespaces if `name_space` is "", sorted by namespace and name. Objects
+// that cannot be parsed are left out.
 Result<std::vector<api::DistTraining>> ReadJobs(const CommandContext& context, const std::string& name_space);
 
-// Returns the job's pods, sorted by role, rank and attempt.
+// Returns the job's pods that have a role, sorted by role, rank and attempt.
 Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const std::string& job);
 
 // Returns the newest `count` events about the DistTraining itself, oldest first.

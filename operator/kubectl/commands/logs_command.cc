@@ -20,9 +20,11 @@ bool HasBegun(const kube::ContainerState& container) {
   return container.waiting_reason.empty() || container.last_ended;
 }
 
+// kBegun: only containers that may have a log.
 enum class Containers { kAll, kBegun };
 
-// Returns the names of program containers. The first exists before the kubelet reports it.
+// Returns the names of the pod's program containers. If the kubelet has not reported any yet, kAll gives the first one,
+// which is named after the role.
 std::vector<std::string> ListContainers(const view::JobPod& member, Containers wanted) {
   std::vector<std::string> names;
   const std::vector<const kube::ContainerState*> containers = view::ProgramContainers(member);
@@ -68,8 +70,8 @@ class LogsCommand {
 
   Result<int> PrintAvailable() {
     RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
-    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
-    if (members.empty()) return NotFound(flags_.name + " has no matching pod: " + Choice());
+    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, ReadSelectedPods());
+    if (members.empty()) return NotFound(flags_.name + " has no pod with " + DescribeSelection());
     const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
       return ResourceExhausted(std::to_string(sources.size()) +
@@ -81,8 +83,8 @@ class LogsCommand {
 
   Result<int> FollowAll() {
     RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
-    const logs::PodFinder finder{.find = [this] { return Find(); },
-                                 .look = [this](const logs::LogSource& source) { return Look(source); }};
+    const logs::PodFinder finder{.find = [this] { return FindSources(); },
+                                 .check = [this](const logs::LogSource& source) { return CheckContainer(source); }};
     logs::FollowOptions options;
     options.log = options_;
     options.max_logs = flags_.max_pods;
@@ -91,12 +93,12 @@ class LogsCommand {
   }
 
  private:
-  std::string Choice() const {
+  std::string DescribeSelection() const {
     return "role " + (flags_.role.empty() ? "any" : flags_.role) + ", rank " +
            (flags_.rank < 0 ? "any" : std::to_string(flags_.rank));
   }
 
-  Result<std::vector<view::JobPod>> Wanted() const {
+  Result<std::vector<view::JobPod>> ReadSelectedPods() const {
     ASSIGN_OR_RETURN(std::vector<view::JobPod> members, ReadPods(context_, flags_.name));
     std::erase_if(members, [&](const view::JobPod& member) {
       const bool is_of_role = flags_.role.empty() || flags_.role == api::ToString(member.role);
@@ -105,17 +107,17 @@ class LogsCommand {
     return members;
   }
 
-  // No more pods will be created once the job has ended or is gone.
-  Result<logs::PodFinder::Found> Find() const {
+  // Finds the logs to follow. No more pods will be created once the job has ended or is gone.
+  Result<logs::PodFinder::Found> FindSources() const {
     const Result<api::DistTraining> job = ReadJob(context_, flags_.name);
     const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
     if (!job.ok() && !is_gone) return job.status();
-    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
+    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, ReadSelectedPods());
     return logs::PodFinder::Found{.sources = MakeSources(members, Containers::kBegun),
                                   .no_more = is_gone || api::IsTerminal(job->status)};
   }
 
-  Result<logs::ContainerLife> Look(const logs::LogSource& source) const {
+  Result<logs::ContainerLife> CheckContainer(const logs::LogSource& source) const {
     const Result<kube::Json> object = context_.api.Get(kube::kPods, source.pod);
     if (!object.ok() && object.status().code() == StatusCode::kNotFound) return logs::ContainerLife::kGone;
     if (!object.ok()) return object.status();
@@ -144,7 +146,7 @@ class LogsCommand {
 }  // namespace
 
 Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context) {
-  if (!flags.role.empty()) RETURN_IF_ERROR(view::RoleNamed(flags.role).status().While("--role"));
+  if (!flags.role.empty()) RETURN_IF_ERROR(view::ParseRole(flags.role).status().While("--role"));
   LogsCommand command(flags, context);
   return flags.follow ? command.FollowAll() : command.PrintAvailable();
 }

@@ -17,7 +17,7 @@ Result<int> ShowOne(const StatusFlags& flags, const CommandContext& context) {
   if (Result<std::vector<view::JobEvent>> read = ReadJobEvents(context, job, kNumEvents); read.ok()) {
     events = *std::move(read);
   } else {
-    context.note("no events: " + read.status().message());
+    context.note("events are not shown: " + read.status().message());
   }
   RETURN_IF_ERROR(context.out.write(flags.as_json ? view::JsonText(view::StatusJson(job, events))
                                                   : view::StatusText(job, events, context.wall_now())));

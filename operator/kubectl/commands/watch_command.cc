@@ -30,23 +30,23 @@ class LiveView {
   explicit LiveView(const CommandContext& context) : context_(context), painter_(context.out) {}
 
   Status Show(const api::DistTraining& training) {
-    rate_.See(training);
-    if (context_.out.can_repaint) return painter_.Paint(Block(training));
-    const std::string contents = Line(training, AgesFrom(training));
+    rate_.Observe(training);
+    if (context_.out.can_repaint) return painter_.Paint(FormatBlock(training));
+    const std::string contents = FormatLine(training, ComparisonTime(training));
     if (contents == last_) return {};
     last_ = contents;
     const kube::WallTime now = context_.wall_now();
-    return context_.out.write(kube::FormatTime(now) + "  " + text::Printable(Line(training, now)) + "\n");
+    return context_.out.write(kube::FormatTime(now) + "  " + text::Printable(FormatLine(training, now)) + "\n");
   }
 
  private:
-  // Returns the time that Line takes as the current time when two lines are compared. It changes only when the progress
-  // is updated, so that two lines do not differ only because time has passed.
-  static kube::WallTime AgesFrom(const api::DistTraining& training) {
+  // Returns the current time for lines that are compared: the time of the last progress report. So a line counts as new
+  // only if the status has changed, not because the ages in it have grown.
+  static kube::WallTime ComparisonTime(const api::DistTraining& training) {
     return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
   }
 
-  std::string Line(const api::DistTraining& training, kube::WallTime now) const {
+  std::string FormatLine(const api::DistTraining& training, kube::WallTime now) const {
     std::string line = api::ToString(training.status.phase);
     const auto add = [&](const std::string& text) {
       if (!text.empty()) line += "  " + text;
@@ -58,7 +58,7 @@ class LiveView {
     return line;
   }
 
-  std::vector<std::string> Block(const api::DistTraining& training) const {
+  std::vector<std::string> FormatBlock(const api::DistTraining& training) const {
     const api::Status& status = training.status;
     std::vector<std::string> lines;
     AddUnlessEmpty(kube::ToString(training.meta.key) + "  " + api::ToString(status.phase), &lines);
@@ -77,7 +77,8 @@ class LiveView {
   std::string last_;
 };
 
-int ToExitStatus(const api::DistTraining& training, const CommandContext& context) {
+// Notes where to find the details of a failure, or the outputs. Returns the exit code.
+int ReportEnd(const api::DistTraining& training, const CommandContext& context) {
   if (api::IsTrue(training.status, api::kFailed)) {
     context.note(kube::ToString(training.meta.key) + " has failed; for details run: kubectl espalier describe " +
                  training.meta.key.name + " -n " + training.meta.key.name_space);
@@ -100,7 +101,7 @@ Result<int> WatchStatus(const std::string& name, const CommandContext& context) 
       uid = job->meta.uid;
       silent_since.reset();
       RETURN_IF_ERROR(view.Show(*job));
-      if (api::IsTerminal(job->status)) return ToExitStatus(*job, context);
+      if (api::IsTerminal(job->status)) return ReportEnd(*job, context);
     } else {
       if (context.stop.stop_requested()) return Cancelled("asked to stop");
       if (!IsRetryable(job.status().code())) return job.status();

@@ -1,7 +1,7 @@
 // The calling thread looks for new pods every two seconds and starts one thread per log. When a log ends, breaks off or
 // stays silent, its thread asks the API server for the container's state: a container that still runs is read again,
-// one that has ended is read to its end, one that is gone is dropped. End() stops all threads; its first reason is the
-// result.
+// one that has ended is read to its end, one that is gone is dropped. End() stops all threads; the reason of its
+// first call is the result.
 #include "operator/kubectl/logs/follow.h"
 
 #include <list>
@@ -18,7 +18,11 @@ class Following {
  public:
   Following(client::HttpTransport& transport, const PodFinder& finder, const FollowOptions& options,
             const LogPrinter& printer, const std::stop_token& stop)
-      : transport_(transport), finder_(finder), options_(options), printer_(printer), when_asked_(stop, OnStop{this}) {}
+      : transport_(transport),
+        finder_(finder),
+        options_(options),
+        printer_(printer),
+        stop_callback_(stop, OnStop{this}) {}
 
   Status Run() {
     int num_failures = 0;
@@ -48,7 +52,7 @@ class Following {
     void operator()() const { following->End(Cancelled("asked to stop")); }
   };
 
-  // Makes every thread end. The first reason is returned.
+  // Makes every thread end. Run returns the reason of the first call.
   void End(Status reason) {
     {
       MutexLock lock(&mutex_);
@@ -66,7 +70,8 @@ class Following {
       if (!is_one_too_many) ++num_running_;
     }
     if (is_one_too_many) {
-      return End(ResourceExhausted("more than " + std::to_string(options_.max_logs) + " logs to follow at once"));
+      return End(ResourceExhausted("more than " + std::to_string(options_.max_logs) +
+                                   " logs to follow at once: choose with --role and --rank, or raise --max-pods"));
     }
     try {
       threads_.emplace_back([this, source] {
@@ -91,7 +96,7 @@ class Following {
     while (!stop_.stop_requested()) {
       const Status read = PrintRest(log, &num_failures);
       if (stop_.stop_requested()) return;
-      const Result<ContainerLife> life = finder_.look(source);
+      const Result<ContainerLife> life = finder_.check(source);
       if (life.ok() && *life != ContainerLife::kActive) {
         if (*life == ContainerLife::kEnded) PrintEnd(log);
         return;
@@ -160,11 +165,12 @@ class Following {
   std::stop_source stop_;
   Mutex printing_;
   Mutex mutex_;
-  std::set<std::tuple<kube::ObjectKey, std::string, std::string>> begun_ ABSL_GUARDED_BY(mutex_);  // uid, container
+  // The followed logs: pod, uid and container.
+  std::set<std::tuple<kube::ObjectKey, std::string, std::string>> begun_ ABSL_GUARDED_BY(mutex_);
   size_t num_running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   Status reason_ ABSL_GUARDED_BY(mutex_);
-  std::stop_callback<OnStop> when_asked_;
+  std::stop_callback<OnStop> stop_callback_;
   std::list<std::jthread> threads_;  // last: they are joined before the other members are destroyed
 };
 

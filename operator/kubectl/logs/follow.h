@@ -11,7 +11,11 @@
 namespace espalier::ctl::logs {
 
 // The state of a container whose log has ended or broken off.
-enum class ContainerLife { kActive, kEnded, kGone };
+enum class ContainerLife {
+  kActive,  // it runs, or the kubelet starts it again
+  kEnded,   // it has ended for good; its log can still be read
+  kGone,    // its pod was deleted
+};
 
 // Callbacks that find pods. Called by several threads.
 struct PodFinder {
@@ -20,7 +24,7 @@ struct PodFinder {
     bool no_more = false;            // no other pods will be created
   };
   std::function<Result<Found>()> find;
-  std::function<Result<ContainerLife>(const LogSource&)> look;
+  std::function<Result<ContainerLife>(const LogSource&)> check;  // reads the state of the container
 };
 
 struct FollowOptions {
@@ -31,12 +35,12 @@ struct FollowOptions {
   // After this time without a line, the state of the container is checked: the streams of a node that has died stay
   // open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);
-  int max_tries = 30;  // in a row, for a log that cannot be read or an API server that does not respond
+  int max_tries = 30;  // consecutive failures after which a log is dropped, or the search for pods ends Follow
 };
 
-// Blocks until no log is left and no pod will follow (OK), `stop` is requested (Cancelled), or printing fails.
-// `printer` is called by one thread at a time. Returns ResourceExhausted for more than max_logs logs. A log that has
-// been read up to its container's end is not opened again.
+// Blocks until all logs have ended and no more pods will be created (OK), `stop` is requested (Cancelled), printing
+// fails, or finding pods fails. `printer` is called by one thread at a time. Returns ResourceExhausted for more than
+// max_logs logs. A log that has been read up to its container's end is not opened again.
 Status Follow(client::HttpTransport& transport, const PodFinder& finder, const FollowOptions& options,
               const LogPrinter& printer, const std::stop_token& stop);
 

@@ -54,7 +54,7 @@ class FollowTest : public ::testing::Test {
       for (const auto& [pod, life] : lives_) found.sources.push_back({{"ml", pod}, "trainer", pod});
       return found;
     };
-    finder_.look = [this](const LogSource& source) -> Result<ContainerLife> {
+    finder_.check = [this](const LogSource& source) -> Result<ContainerLife> {
       MutexLock lock(&mutex_);
       ++num_looks_;
       return lives_[source.pod.name];

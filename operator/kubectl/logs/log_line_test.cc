@@ -44,40 +44,40 @@ TEST(LogLineTest, LinesWithoutTimeAreFromKubelet) {
 TEST(LogPositionTest, SkipsPrintedLinesAfterResume) {
   LogPosition position;
   EXPECT_FALSE(position.since().has_value());
-  for (const LogLine& line : {Line(1, "a"), Line(2, "b"), Line(2, "c")}) EXPECT_TRUE(position.Takes(line));
+  for (const LogLine& line : {Line(1, "a"), Line(2, "b"), Line(2, "c")}) EXPECT_TRUE(position.Accept(line));
   EXPECT_EQ(position.since(), At(2));
 
   position.Resume();
-  EXPECT_FALSE(position.Takes(Line(1, "a")));
-  EXPECT_FALSE(position.Takes(Line(2, "b")));
-  EXPECT_FALSE(position.Takes(Line(2, "c")));
-  EXPECT_TRUE(position.Takes(Line(2, "of the same moment")));
-  EXPECT_TRUE(position.Takes(Line(3, "d")));
+  EXPECT_FALSE(position.Accept(Line(1, "a")));
+  EXPECT_FALSE(position.Accept(Line(2, "b")));
+  EXPECT_FALSE(position.Accept(Line(2, "c")));
+  EXPECT_TRUE(position.Accept(Line(2, "of the same moment")));
+  EXPECT_TRUE(position.Accept(Line(3, "d")));
 }
 
 TEST(LogPositionTest, SecondResumeCountsLinesAfterFirst) {
   LogPosition position;
-  EXPECT_TRUE(position.Takes(Line(2, "a")));
+  EXPECT_TRUE(position.Accept(Line(2, "a")));
   position.Resume();
-  EXPECT_FALSE(position.Takes(Line(2, "a")));
-  EXPECT_TRUE(position.Takes(Line(2, "b")));
+  EXPECT_FALSE(position.Accept(Line(2, "a")));
+  EXPECT_TRUE(position.Accept(Line(2, "b")));
   position.Resume();
-  EXPECT_FALSE(position.Takes(Line(2, "a")));
-  EXPECT_FALSE(position.Takes(Line(2, "b")));
-  EXPECT_TRUE(position.Takes(Line(2, "c")));
+  EXPECT_FALSE(position.Accept(Line(2, "a")));
+  EXPECT_FALSE(position.Accept(Line(2, "b")));
+  EXPECT_TRUE(position.Accept(Line(2, "c")));
 }
 
 TEST(LogPositionTest, ResumeAtStartSkipsNothing) {
   LogPosition position;
   position.Resume();
-  EXPECT_TRUE(position.Takes(Line(1, "a")));
+  EXPECT_TRUE(position.Accept(Line(1, "a")));
 }
 
 TEST(LogPositionTest, ClockSetBackSkipsNothing) {
   LogPosition position;
-  EXPECT_TRUE(position.Takes(Line(9, "a")));
-  EXPECT_TRUE(position.Takes(Line(1, "b")));
-  EXPECT_TRUE(position.Takes({std::nullopt, "the kubelet's"}));
+  EXPECT_TRUE(position.Accept(Line(9, "a")));
+  EXPECT_TRUE(position.Accept(Line(1, "b")));
+  EXPECT_TRUE(position.Accept({std::nullopt, "the kubelet's"}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ void LogPosition::Resume() {
   num_to_skip_ = num_at_last_;
 }
 
-bool LogPosition::Takes(const LogLine& line) {
+bool LogPosition::Accept(const LogLine& line) {
   if (!line.time) return true;
   if (is_catching_up_) {
     if (*line.time < *last_) return false;

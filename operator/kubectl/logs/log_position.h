@@ -12,9 +12,9 @@ class LogPosition {
   std::optional<kube::WallTime> since() const { return last_; }
   // Announces that the next lines come from a new request with since().
   void Resume();
-  // Returns whether the line is new. Must be called for each line in order. Returns false for a line that was read
-  // before Resume.
-  bool Takes(const LogLine& line);
+  // Records a line that was read; call it for each line in order. Returns false for a line that was already read before
+  // Resume.
+  bool Accept(const LogLine& line);
 
  private:
   std::optional<kube::WallTime> last_;  // the newest time

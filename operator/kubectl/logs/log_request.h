@@ -13,9 +13,9 @@ struct LogOptions {
   std::string container;
   bool follow = false;                  // the response continues while the container runs
   bool previous = false;                // of the container before its last restart
-  std::optional<int64_t> tail_lines;    // only the last ones
+  std::optional<int64_t> tail_lines;    // only this number of last lines
   std::optional<kube::WallTime> since;  // in whole seconds, the precision of API server and kubelet
-  std::optional<int64_t> limit_bytes;
+  std::optional<int64_t> limit_bytes;   // of the response
 };
 
 // Returns the request. It always requests the kubelet's timestamps.

@@ -1,6 +1,6 @@
 // A k-way merge: one line of each log is in memory, and the earliest is printed and replaced by the next line of its
 // log. A log's sort key never decreases, so its lines stay in order even if its node's clock was set back. The first
-// lines are read in parallel, so that logs of an unreachable node cost one timeout together.
+// lines are read in parallel, so that the logs of an unreachable node cost only one timeout.
 #include "operator/kubectl/logs/merge.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Merge {
 
   NextLine Read(Head* head) { return head->log.Next(Deadline::After(kMaxSilence), stop_); }
 
-  // Reads the first line of every log in parallel: the pods of an unreachable node cost one timeout, not one each.
+  // Reads the first line of every log in parallel.
   std::vector<NextLine> FirstLines() {
     std::vector<NextLine> lines(heads_.size(), NextLine(std::nullopt));
     std::vector<std::jthread> readers;

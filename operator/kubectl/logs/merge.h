@@ -11,13 +11,13 @@ namespace espalier::ctl::logs {
 struct LogPrinter {
   // Prints one line. An error ends the whole operation.
   std::function<Status(const LogSource&, const LogLine&)> line;
-  // Reports an error of one log, which is skipped from then on.
+  // Reports an error of one log. The rest of that log is skipped.
   std::function<void(const LogSource&, const Status&)> problem;
 };
 
 // Prints the logs. The first line of each log is read by its own thread. Lines of one pod keep their order even if its
-// clock was set back. Memory: one line per log, and the bytes that the transport reads ahead. Returns the errors of
-// `printer.line`, Cancelled, or, if no log could be read at all, the first log's error.
+// clock was set back. Memory: one line per log, and the bytes that the transport reads ahead. Returns an error of
+// `printer.line`, Cancelled, or, if no log could be read at all, the error of the first one.
 Status PrintMerged(client::HttpTransport& transport, const std::vector<LogSource>& sources, const LogOptions& options,
                    const LogPrinter& printer, const std::stop_token& stop);
 

@@ -25,9 +25,9 @@ PodLog::PodLog(client::HttpTransport& transport, LogSource source, LogOptions op
 }
 
 Result<std::optional<LogLine>> PodLog::Next(Deadline deadline, const std::stop_token& stop) {
-  Result<std::optional<LogLine>> line = NextOfStream(deadline, stop);
+  Result<std::optional<LogLine>> line = ReadFromStream(deadline, stop);
   for (int opens = 1; !line.ok() && IsBroken(line.status()) && opens < kMaxOpensInARow; ++opens) {
-    line = NextOfStream(deadline, stop);
+    line = ReadFromStream(deadline, stop);
   }
   if (!line.ok()) return std::move(line).status().While("log of pod " + kube::ToString(source_.pod));
   return line;
@@ -37,7 +37,8 @@ Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
   RETURN_IF_ERROR(kube::CheckKey(kube::kPods, source_.pod));
   LogOptions options = options_;
   options.since = position_.since();
-  if (options.since) options.tail_lines.reset();  // it counts from the end, and could omit lines written since then
+  // tailLines counts from the end, and could omit lines written since then.
+  if (options.since) options.tail_lines.reset();
   ASSIGN_OR_RETURN(client::HttpTransport::Stream stream,
                    transport_.Open(LogRequest(source_.pod, options), deadline, stop));
   if (stream.head.code != 200) return kube::ToStatus(kube::ParseApiError(stream.head.code, stream.head.body));
@@ -46,7 +47,7 @@ Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
   return {};
 }
 
-Result<std::optional<LogLine>> PodLog::NextOfStream(Deadline deadline, const std::stop_token& stop) {
+Result<std::optional<LogLine>> PodLog::ReadFromStream(Deadline deadline, const std::stop_token& stop) {
   if (std::exchange(has_ended_, false)) return std::optional<LogLine>();
   if (lines_ == nullptr) RETURN_IF_ERROR(Open(deadline, stop));
   const std::stop_callback cancel(stop, [lines = lines_] { lines->Cancel(); });
@@ -58,17 +59,17 @@ Result<std::optional<LogLine>> PodLog::NextOfStream(Deadline deadline, const std
     }
     if (!text->has_value()) break;
     LogLine line = ParseLogLine(**text);
-    if (position_.Takes(line)) return std::optional(std::move(line));
+    if (position_.Accept(line)) return std::optional(std::move(line));
   }
   lines_.reset();
   // A followed log that ends within a line is rare, and not worth a request.
   if (options_.follow) return std::optional<LogLine>();
-  return LastWithoutNewline(deadline, stop);
+  return ReadUnterminatedLine(deadline, stop);
 }
 
 // Returns the last line if it has no newline, because a stream drops it. It matters most if a process was killed while
 // it wrote its error.
-Result<std::optional<LogLine>> PodLog::LastWithoutNewline(Deadline deadline, const std::stop_token& stop) {
+Result<std::optional<LogLine>> PodLog::ReadUnterminatedLine(Deadline deadline, const std::stop_token& stop) {
   LogOptions options = options_;
   options.tail_lines = 1;
   options.limit_bytes = kMaxLastLineBytes;
@@ -78,7 +79,7 @@ Result<std::optional<LogLine>> PodLog::LastWithoutNewline(Deadline deadline, con
   if (has_none) return std::optional<LogLine>();
   LogLine line = ParseLogLine(response.body);
   position_.Resume();
-  has_ended_ = position_.Takes(line);
+  has_ended_ = position_.Accept(line);
   return has_ended_ ? std::optional(std::move(line)) : std::optional<LogLine>();
 }
 

@@ -17,7 +17,8 @@ struct LogSource {
   std::string uid;    // the pod's: a new pod of the same name has another log
 };
 
-// Memory, for a log of any size: one line, and the bytes that the transport reads ahead. Owned by one thread.
+// The log of one container. Of a log of any size, only one line and the bytes that the transport reads ahead are in
+// memory. Used by one thread.
 class PodLog {
  public:
   // `options.container` is replaced by the source's. `transport` must outlive this object.
@@ -25,9 +26,9 @@ class PodLog {
 
   const LogSource& source() const { return source_; }
 
-  // Returns the next line, or nullopt when the log has ended; a further call continues from there. A broken connection
-  // is opened again at once, with at most three attempts in a row. Returns NotFound if there is no such pod;
-  // InvalidArgument if the container has no log (yet); DeadlineExceeded if no line arrived by then;
+  // Returns the next line, or nullopt when the log has ended; a later call returns lines that were written since. A
+  // broken connection is opened again at once, with at most three attempts in a row. Returns NotFound if there is no
+  // such pod; InvalidArgument if the container has no log (yet); DeadlineExceeded if no line arrived by the deadline;
   // Cancelled; ResourceExhausted if a line exceeds the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
@@ -36,8 +37,8 @@ class PodLog {
 
  private:
   Status Open(Deadline deadline, const std::stop_token& stop);
-  Result<std::optional<LogLine>> NextOfStream(Deadline deadline, const std::stop_token& stop);
-  Result<std::optional<LogLine>> LastWithoutNewline(Deadline deadline, const std::stop_token& stop);
+  Result<std::optional<LogLine>> ReadFromStream(Deadline deadline, const std::stop_token& stop);
+  Result<std::optional<LogLine>> ReadUnterminatedLine(Deadline deadline, const std::stop_token& stop);
 
   client::HttpTransport& transport_;  // outlives this
   const LogSource source_;

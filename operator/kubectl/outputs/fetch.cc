@@ -62,7 +62,7 @@ Status CheckLocalKeys(const std::vector<OutputFile>& files) {
 }
 
 Status WriteFile(const fs::path& path, const std::string& text) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<storage::TemporaryFile> file, storage::TemporaryFile::Beside(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::TemporaryFile> file, storage::TemporaryFile::CreateBeside(path));
   RETURN_IF_ERROR(file->Write(std::as_bytes(std::span(text))));
   return file->RenameToTarget();
 }
@@ -73,13 +73,13 @@ bool IsSameCommit(const OutputsManifest& a, const OutputsManifest& b) {
 
 // Without a manifest, a result.json in the folder belongs to this run only if it equals the committed one. An
 // interrupted fetch may have left it.
-Status CheckResultThere(const std::string& folder, const OutputsManifest& committed) {
+Status CheckLocalResult(const std::string& folder, const OutputsManifest& committed) {
   const fs::path path = fs::path(folder) / kResult;
   std::error_code error;
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return {};
   storage::FileStore store(folder);
-  const Result<storage::ObjectInfo> there = store.Head(kResult);
-  if (there.ok() && there->size_bytes == committed.result_json.size()) {
+  const Result<storage::ObjectInfo> local = store.Head(kResult);
+  if (local.ok() && local->size_bytes == committed.result_json.size()) {
     ASSIGN_OR_RETURN(const std::string text, store.Get(kResult));
     if (text == committed.result_json) return {};
   }
@@ -87,20 +87,21 @@ Status CheckResultThere(const std::string& folder, const OutputsManifest& commit
 }
 
 // Returns the manifest that an earlier fetch of the same outputs has left in the folder; nullopt: there is none.
-Result<std::optional<OutputsManifest>> ManifestThere(const std::string& folder, const OutputsManifest& committed) {
+Result<std::optional<OutputsManifest>> ReadLocalManifest(const std::string& folder, const OutputsManifest& committed) {
   storage::FileStore store(folder);
-  Result<OutputsManifest> there = ReadManifest(store, "");
-  if (!there.ok() && there.status().code() == StatusCode::kNotFound) return std::optional<OutputsManifest>();
-  if (there.ok() && IsSameCommit(*there, committed)) return std::optional(*std::move(there));
-  return FailedPrecondition(folder + " contains a manifest.json of another kind: name another folder");
+  Result<OutputsManifest> local = ReadManifest(store, "");
+  if (!local.ok() && local.status().code() == StatusCode::kNotFound) return std::optional<OutputsManifest>();
+  if (local.ok() && IsSameCommit(*local, committed)) return std::optional(*std::move(local));
+  return FailedPrecondition(folder +
+                            " contains a manifest.json that does not describe these outputs: name another folder");
 }
 
 // Adds the files of `more` that `files` lacks.
-void Add(const std::vector<OutputFile>& more, std::vector<OutputFile>* files) {
+void AddMissing(const std::vector<OutputFile>& more, std::vector<OutputFile>* files) {
   for (const OutputFile& output : more) {
-    const bool is_there = std::any_of(files->begin(), files->end(),
-                                      [&](const OutputFile& other) { return other.file.key == output.file.key; });
-    if (!is_there) files->push_back(output);
+    const bool is_present = std::any_of(files->begin(), files->end(),
+                                        [&](const OutputFile& other) { return other.file.key == output.file.key; });
+    if (!is_present) files->push_back(output);
   }
 }
 
@@ -110,16 +111,16 @@ class Fetch {
       : store_(store), prefix_(prefix), options_(options) {}
 
   Result<FetchReport> Run(OutputsManifest manifest) {
-    ASSIGN_OR_RETURN(const std::optional<OutputsManifest> earlier, ManifestThere(options_.folder, manifest));
-    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));
-    ASSIGN_OR_RETURN(std::vector<OutputFile> files, Selected(manifest, options_.choices));
+    ASSIGN_OR_RETURN(const std::optional<OutputsManifest> earlier, ReadLocalManifest(options_.folder, manifest));
+    if (!earlier) RETURN_IF_ERROR(CheckLocalResult(options_.folder, manifest));
+    ASSIGN_OR_RETURN(std::vector<OutputFile> files, SelectFiles(manifest, options_.choices));
     RETURN_IF_ERROR(CheckLocalKeys(files));
     report_.incarnation = manifest.incarnation;
     report_.not_written = manifest.not_written;
     for (const OutputFile& output : files) report_.bytes += output.file.size_bytes;
-    for (OutputFile& output : files) RETURN_IF_ERROR(Take(&output));
-    if (earlier) Add(earlier->files, &files);
-    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));  // the download may have taken hours
+    for (OutputFile& output : files) RETURN_IF_ERROR(FetchFile(&output));
+    if (earlier) AddMissing(earlier->files, &files);
+    if (!earlier) RETURN_IF_ERROR(CheckLocalResult(options_.folder, manifest));  // the download may have taken hours
     manifest.files = std::move(files);
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kResult, manifest.result_json));
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kManifest, format::OutputsManifestToJson(manifest)));
@@ -128,7 +129,7 @@ class Fetch {
 
  private:
   // Downloads one file, and changes its key to the local one.
-  Status Take(OutputFile* output) {
+  Status FetchFile(OutputFile* output) {
     const std::string key = storage::JoinKey(prefix_, output->file.key);
     output->file.key = LocalKey(output->file.key);
     if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop");
@@ -157,7 +158,7 @@ class Fetch {
 // Allows one fetch per folder at a time, because each writes the folder's manifest.
 class FolderLock {
  public:
-  static Result<FolderLock> Take(const std::string& folder) {
+  static Result<FolderLock> Acquire(const std::string& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) return FromErrno(error.value(), "making folder " + folder);
@@ -169,7 +170,8 @@ class FolderLock {
   FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
-    // Before the lock is released, because a process that then gets the lock checks the name again.
+    // Removes the name before the lock is released. A process that has already opened the file cannot get the lock
+    // then, because TryAcquire checks the name after locking.
     if (!path_.empty()) unlink(path_.c_str());
   }
 
@@ -183,7 +185,7 @@ class FolderLock {
 
 Result<FetchReport> FetchOutputs(storage::ObjectStore& store, const std::string& prefix, const FetchOptions& options) {
   ASSIGN_OR_RETURN(OutputsManifest manifest, ReadManifest(store, prefix));
-  ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(options.folder));
+  ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Acquire(options.folder));
   return Fetch(store, prefix, options).Run(std::move(manifest));
 }
 

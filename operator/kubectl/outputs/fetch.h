@@ -21,16 +21,17 @@ namespace espalier::ctl::outputs {
 struct FetchOptions {
   std::string folder;             // created if it is missing
   std::set<std::string> choices;  // see selection.h
+  // Both may be null. The bytes are those of all chosen files.
   std::function<void(const std::string& file, uint64_t present_bytes, uint64_t all_bytes)> progress;
   std::function<bool()> stop_requested;
 };
 
 struct FetchReport {
   uint64_t incarnation = 0;
-  std::vector<std::string> files;  // paths relative to the folder
-  uint64_t bytes = 0;              // of all files
-  uint64_t fetched_bytes = 0;      // the rest was present already
-  std::map<std::string, std::string> not_written;
+  std::vector<std::string> files;                  // paths relative to the folder
+  uint64_t bytes = 0;                              // of all files
+  uint64_t fetched_bytes = 0;                      // the rest was present already
+  std::map<std::string, std::string> not_written;  // outputs that the run could not write, with the reasons
 };
 
 // Fetches the chosen outputs of the run at `prefix`. Returns NotFound if nothing has been committed; FailedPrecondition

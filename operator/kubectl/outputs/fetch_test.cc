@@ -345,8 +345,8 @@ TEST_F(FetchTest, EndsOnStopWhileVerifyingExistingFiles) {
 
 TEST(SelectionTest, ParsesEveryChoiceOnly) {
   const format::OutputsManifest manifest;
-  for (const std::string& choice : Choices()) EXPECT_TRUE(Selected(manifest, {choice}).ok()) << choice;
-  EXPECT_EQ(Selected(manifest, {"weights"}).status().code(), StatusCode::kInvalidArgument);
+  for (const std::string& choice : Choices()) EXPECT_TRUE(SelectFiles(manifest, {choice}).ok()) << choice;
+  EXPECT_EQ(SelectFiles(manifest, {"weights"}).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Verifies an existing file by reading it: a repeated fetch ends quickly and detects files that have changed since.
+// Returns whether the existing file has the expected contents. It reads the file, so that a repeated fetch downloads
+// nothing but detects files that have changed since.
 Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
   storage::FileStore folder(path.parent_path());
   const Status verified =
@@ -52,7 +53,7 @@ Status MakeRoom(int descriptor, const fs::path& partial, uint64_t size_bytes) {
                    "making room for " + std::to_string(size_bytes) + " bytes of " + partial.string());
 }
 
-Status GiveName(int descriptor, const fs::path& partial, const fs::path& path) {
+Status RenameToTarget(int descriptor, const fs::path& partial, const fs::path& path) {
   if (fsync(descriptor) != 0) return FromErrno(errno, "syncing " + partial.string());
   fchmod(descriptor, 0644);
   if (rename(partial.c_str(), path.c_str()) != 0) return FromErrno(errno, "renaming to " + path.string());
@@ -64,8 +65,8 @@ Status GiveName(int descriptor, const fs::path& partial, const fs::path& path) {
 
 Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& key, const format::FileEntry& file,
                                const fs::path& path, const LocalFileOptions& options) {
-  struct stat about = {};
-  if (lstat(path.c_str(), &about) == 0) {
+  struct stat attributes = {};
+  if (lstat(path.c_str(), &attributes) == 0) {
     ASSIGN_OR_RETURN(const bool is_same, IsSame(path, file, options));
     if (is_same) return uint64_t{0};
     return AlreadyExists(path.string() + " exists with other contents: remove it, or name another folder");
@@ -76,9 +77,9 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
   ASSIGN_OR_RETURN(const storage::FileLock lock,
                    storage::FileLock::TryAcquire(partial.string(), storage::LockMode::kExclusive));
   const int descriptor = lock.descriptor();
-  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + partial.string());
-  const bool is_of_another = static_cast<uint64_t>(about.st_size) > file.size_bytes;
-  if (is_of_another && ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.string());
+  if (fstat(descriptor, &attributes) != 0) return FromErrno(errno, "reading the attributes of " + partial.string());
+  const bool is_too_large = static_cast<uint64_t>(attributes.st_size) > file.size_bytes;
+  if (is_too_large && ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.string());
   RETURN_IF_ERROR(MakeRoom(descriptor, partial, file.size_bytes));
 
   storage::DownloadOptions download;
@@ -93,9 +94,9 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
            .size_bytes = file.size_bytes,
            .block_bytes = format::kChecksumBlockBytes,
            .block_hashes = file.block_hashes},
-          {.descriptor = descriptor, .path = partial.string(), .resumed = about.st_size > 0 && !is_of_another},
+          {.descriptor = descriptor, .path = partial.string(), .resumed = attributes.st_size > 0 && !is_too_large},
           download));
-  RETURN_IF_ERROR(GiveName(descriptor, partial, path));
+  RETURN_IF_ERROR(RenameToTarget(descriptor, partial, path));
   return report.fetched_bytes;
 }
 

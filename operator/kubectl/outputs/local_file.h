@@ -13,7 +13,7 @@ namespace espalier::ctl::outputs {
 
 struct LocalFileOptions {
   Deadline deadline = Deadline::After(std::chrono::hours(24));
-  std::function<void(uint64_t present_bytes)> progress;
+  std::function<void(uint64_t present_bytes)> progress;  // this and the next may be null
   std::function<bool()> stop_requested;
 };
 

@@ -31,8 +31,8 @@ const std::vector<std::string>& Choices() {
   return *choices;
 }
 
-Result<std::vector<format::OutputFile>> Selected(const format::OutputsManifest& manifest,
-                                                 const std::set<std::string>& choices) {
+Result<std::vector<format::OutputFile>> SelectFiles(const format::OutputsManifest& manifest,
+                                                    const std::set<std::string>& choices) {
   if (choices.contains(kAll)) return manifest.files;
   std::set<std::string> kinds;
   for (const std::string& choice : choices) {

@@ -14,7 +14,7 @@ namespace espalier::ctl::outputs {
 const std::vector<std::string>& Choices();
 
 // Returns the files of the chosen kinds, or InvalidArgument for an unknown choice.
-Result<std::vector<format::OutputFile>> Selected(const format::OutputsManifest& manifest,
-                                                 const std::set<std::string>& choices);
+Result<std::vector<format::OutputFile>> SelectFiles(const format::OutputsManifest& manifest,
+                                                    const std::set<std::string>& choices);
 
 }  // namespace espalier::ctl::outputs

@@ -55,7 +55,7 @@ std::string FitText(std::string_view text, size_t width, size_t rows) {
   const std::vector<std::string> lines = FirstAndLast(SplitLines(text), rows);
   std::vector<size_t> wanted;
   for (const std::string& line : lines) wanted.push_back(WrapLine(line, width, rows).size());
-  const std::vector<size_t> given = SharedRows(wanted, rows);
+  const std::vector<size_t> given = ShareRows(wanted, rows);
   std::string fitting;
   for (size_t i = 0; i < lines.size(); ++i) {
     for (const std::string& row : WrapLine(lines[i], width, given[i])) fitting += row + "\n";
@@ -73,15 +73,15 @@ std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t 
   return last;
 }
 
-std::vector<size_t> SharedRows(const std::vector<size_t>& wanted, size_t rows) {
+std::vector<size_t> ShareRows(const std::vector<size_t>& wanted, size_t rows) {
   std::vector<size_t> given(wanted.size(), 0);
-  for (bool is_one_short = true; is_one_short && rows > 0;) {
-    is_one_short = false;
+  for (bool has_given_any = true; has_given_any && rows > 0;) {
+    has_given_any = false;
     for (size_t i = 0; i < wanted.size() && rows > 0; ++i) {
       if (given[i] == wanted[i]) continue;
       ++given[i];
       --rows;
-      is_one_short = true;
+      has_given_any = true;
     }
   }
   return given;

@@ -27,6 +27,6 @@ std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t 
 
 // Returns a number of rows for each entry, at most wanted[i] and `rows` in total. Rows are assigned one at a time to
 // the entries in turn. Example: wanted {1, 15, 8} and 10 rows give {1, 5, 4}.
-std::vector<size_t> SharedRows(const std::vector<size_t>& wanted, size_t rows);
+std::vector<size_t> ShareRows(const std::vector<size_t>& wanted, size_t rows);
 
 }  // namespace espalier::ctl::text

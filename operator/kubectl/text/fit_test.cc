@@ -54,10 +54,10 @@ TEST(LastRowsTest, KeepsLastRows) {
 }
 
 TEST(SharedRowsTest, DividesRowsFairly) {
-  EXPECT_THAT(SharedRows({1, 15, 8}, 10), ElementsAre(1u, 5u, 4u));
-  EXPECT_THAT(SharedRows({1, 2}, 10), ElementsAre(1u, 2u));
-  EXPECT_THAT(SharedRows({3, 3}, 1), ElementsAre(1u, 0u));
-  EXPECT_THAT(SharedRows({}, 4), IsEmpty());
+  EXPECT_THAT(ShareRows({1, 15, 8}, 10), ElementsAre(1u, 5u, 4u));
+  EXPECT_THAT(ShareRows({1, 2}, 10), ElementsAre(1u, 2u));
+  EXPECT_THAT(ShareRows({3, 3}, 1), ElementsAre(1u, 0u));
+  EXPECT_THAT(ShareRows({}, 4), IsEmpty());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ std::string Printable(std::string_view text, Spacing spacing = Spacing::kOneLine
 // characters.
 size_t DisplayWidth(std::string_view text);
 
-// Returns the first `count` characters, or all.
+// Returns the first `count` characters, or all if there are fewer.
 std::string_view FirstCharacters(std::string_view text, size_t count);
 
 // Returns at most `width` characters. The last one is "…" if the text is cut.

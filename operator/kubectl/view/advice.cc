@@ -1,6 +1,5 @@
-// One table from reasons (plan/reasons.h, telemetry::TerminationReason) to one sentence of advice each. Certificate
-// problems share a reason with wrong storage credentials, so they are recognized by their message before the table is
-// used.
+// A table maps each reason (plan/reasons.h, telemetry::TerminationReason) to its advice. Certificate problems share a
+// reason with wrong storage credentials, so they are recognized by their message before the table is used.
 #include "operator/kubectl/view/advice.h"
 
 #include <csignal>
@@ -19,9 +18,9 @@ namespace {
 constexpr int kSignalBase = 128;
 
 constexpr char kAboutCertificates[] =
-    "See the certificate that the message names: expired, or of another authority or job. With spec.tls.mode: Managed "
-    "the operator replaces the job's Secrets by itself (its log says what keeps it from that); with SecretRef renew "
-    "those in the Secret of spec.tls.secretName.";
+    "Check the certificate that the message names: it has expired, or another CA signed it, or it belongs to another "
+    "job. With spec.tls.mode: Managed the operator replaces the job's certificates by itself (if it cannot, its log "
+    "says why); with SecretRef renew the certificates in the Secret of spec.tls.secretName.";
 
 // "<role>" is replaced by the role's field of the document.
 const std::map<std::string, std::string>& AdviceByReason() {
@@ -61,15 +60,16 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kHeldBack, "Fix the cause in the message: some trainers could not be started. Not counted."},
       {plan::kCertificatesReplaced,
        "Nothing: the operator has replaced the certificates, and the failure is not counted."},
-      {plan::kStoppedSoon, "Nothing: the program has requested a retry. The next consecutive time is counted."},
-      {plan::kStoppedAgain, "See in the program's log why it ends with 75 (retry later) soon after each start."},
+      {plan::kStoppedSoon,
+       "Nothing: the program has requested a retry. If the next restart has the same reason, it is counted."},
+      {plan::kStoppedAgain, "Read in the program's log why it ends with 75 (retry later) soon after each start."},
       {plan::kHeldByContainers,
        "Nothing: a program has failed while another container of its pod still runs. The operator deletes the pod, "
        "which gives that container 30 s to end. A sidecar that ends on SIGTERM, or a native one (an init container "
        "with restartPolicy: Always), makes the restart quicker."},
       {plan::kSidecarFailed,
-       "Make the container that the message names end with 0, or a native sidecar (an init container with "
-       "restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
+       "Make the container that the message names end with 0, or turn it into a native sidecar (an init container "
+       "with restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
       {plan::kJobSuspended,
        "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
        "setting it again. Kueue suspends Jobs without a queue if manageJobsWithoutQueueName is set: exclude the "
@@ -78,7 +78,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kScriptChanged,
        "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "
-       "or suspend the job until it exists. To run the new script, start a new job."},
+       "or suspend the job until the script is back. To run the new script, start a new job."},
       {plan::kOtherExit,
        "Read the last lines of the log: the container's program ended with a code that Espalier does not use."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds its partitions."},
@@ -95,7 +95,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "See whether the object storage and the other pods can be reached from spec.<role>'s pods."},
       {telemetry::TerminationReason(ExitCode::kBadCredentials),
        "See whether the Secret of spec.storage.s3.credentials, or the pods' account, may read and write there."},
-      {telemetry::TerminationReason(ExitCode::kAskedToStop), "Nothing: it was asked to stop, and resumes."},
+      {telemetry::TerminationReason(ExitCode::kAskedToStop),
+       "Nothing: the process was asked to stop, and the job resumes."},
   };
   return *advice;
 }
@@ -133,7 +134,7 @@ std::string AdviceFor(const std::string& reason, const std::string& role, const 
   if (plan::IsAboutCertificates(reason, message)) return kAboutCertificates;
   const auto found = AdviceByReason().find(reason);
   if (found == AdviceByReason().end()) return "";
-  const Result<api::Role> known = RoleNamed(role);
+  const Result<api::Role> known = ParseRole(role);
   return Replaced(found->second, "<role>", known.ok() ? api::FieldName(*known) : "<role>");
 }
 

@@ -14,8 +14,8 @@ std::string ExitCodeText(int code);
 // failure; for a job that does not proceed, its blocker. Empty: there is none.
 std::string ReasonToActOn(const api::Status& status);
 
-// Returns advice on what to do about `reason`; `message` is the message that came with it. Empty for a reason that is
-// not one of the operator's.
+// Returns advice on what to do about `reason`. `role` ("trainer"), if not empty, decides which fields of the document
+// the advice names. `message` came with the reason. Empty for a reason that is not one of the operator's.
 std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message = "");
 
 }  // namespace espalier::ctl::view

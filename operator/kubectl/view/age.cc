@@ -7,12 +7,13 @@ namespace {
 
 constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
 
-// Formats two units if the value in the larger unit is small, as kubectl does.
+// Formats `seconds` in the larger unit, and the rest in the smaller one if the value in the larger unit is less than
+// `two_units_below`, as kubectl does.
 std::string Text(int64_t seconds, int64_t large, const char* large_name, int64_t small, const char* small_name,
-                 int64_t two_below) {
+                 int64_t two_units_below) {
   std::string text = std::to_string(seconds / large) + large_name;
   const int64_t rest = seconds % large / small;
-  if (seconds / large < two_below && rest > 0) text += std::to_string(rest) + small_name;
+  if (seconds / large < two_units_below && rest > 0) text += std::to_string(rest) + small_name;
   return text;
 }
 

@@ -25,11 +25,11 @@ constexpr size_t kMinColumns = 40;
 // A title and lines below it, the newest last.
 struct Listing {
   std::string title;
-  std::string mark;                // before each line
+  std::string prefix;              // of each line
   std::vector<std::string> lines;  // Printable, as the title is
 };
 
-// The page for the text: a terminal of so many columns, or nullopt for no limits.
+// The limits of the text: those of a terminal with `columns` columns, or none if `columns` is nullopt.
 class Page {
  public:
   explicit Page(std::optional<size_t> columns) : columns_(columns) {
@@ -50,13 +50,13 @@ class Page {
       listing.title = text::CutToWidth(listing.title, *columns_ - 1);
       wanted.push_back(SelectLast(listing, listing.lines.size() * text::kMaxRowsPerLine).size());
     }
-    const std::vector<size_t> given = text::SharedRows(wanted, rows - std::min(rows, 2 * listings->size()));
+    const std::vector<size_t> given = text::ShareRows(wanted, rows - std::min(rows, 2 * listings->size()));
     for (size_t i = 0; i < given.size(); ++i) (*listings)[i].lines = SelectLast((*listings)[i], given[i]);
   }
 
  private:
   std::vector<std::string> SelectLast(const Listing& listing, size_t rows) const {
-    return text::LastRows(listing.lines, *columns_ - listing.mark.size(), rows);
+    return text::LastRows(listing.lines, *columns_ - listing.prefix.size(), rows);
   }
 
   std::optional<size_t> columns_;
@@ -86,9 +86,9 @@ std::string EndText(const FailedPod& failed) {
   std::string text = "container " + failed.container + " ended with exit code " + std::to_string(end.exit_code) + " (" +
                      ExitCodeText(end.exit_code) + ")";
   if (!end.reason.empty() && end.reason != "Error") text += ", " + end.reason;
-  const std::optional<plan::Termination> said = plan::ParseTermination(end.message);
-  const std::string message = said ? said->message : end.message;
-  if (!message.empty()) text += "\nit said: " + message;
+  const std::optional<plan::Termination> termination = plan::ParseTermination(end.message);
+  const std::string message = termination ? termination->message : end.message;
+  if (!message.empty()) text += "\nmessage: " + message;
   return text;
 }
 
@@ -103,20 +103,20 @@ std::string PodText(const FailedPod& failed) {
   }
   if (!pod.reason.empty()) text += "\n" + pod.reason;
   if (!pod.message.empty()) text += (pod.reason.empty() ? "\n" : ": ") + pod.message;
-  if (!pod.unscheduled_reason.empty()) text += "\nnot scheduled: " + pod.unscheduled_reason;
+  if (!pod.unscheduled_message.empty()) text += "\nnot scheduled: " + pod.unscheduled_message;
   if (!failed.waiting.empty()) text += "\ncontainer " + failed.container + " waits: " + failed.waiting;
   if (failed.ended) text += "\n" + EndText(failed);
   return text;
 }
 
 Listing TailListing(const LogTail& tail) {
-  Listing listing{.title = text::Printable(tail.title), .mark = "  ", .lines = {}};
+  Listing listing{.title = text::Printable(tail.title), .prefix = "  ", .lines = {}};
   if (!tail.problem.empty()) {
     listing.lines.push_back("(" + text::Printable(tail.problem) + ")");
   } else if (tail.lines.empty()) {
     listing.lines.emplace_back("(empty)");
   } else {
-    listing.mark = "  | ";
+    listing.prefix = "  | ";
     for (const std::string& line : tail.lines) {
       listing.lines.push_back(text::Printable(line, text::Spacing::kKeepLinesTabs));
     }
@@ -125,7 +125,7 @@ Listing TailListing(const LogTail& tail) {
 }
 
 Listing WarningListing(const std::vector<JobEvent>& warnings, kube::WallTime now) {
-  Listing listing{.title = "Warnings", .mark = "  ", .lines = {}};
+  Listing listing{.title = "Warnings", .prefix = "  ", .lines = {}};
   for (const JobEvent& event : warnings) {
     const std::string times = event.count > 1 ? " (x" + std::to_string(event.count) + ")" : "";
     listing.lines.push_back(text::Printable(AgeText(event.last_seen, now) + times + "  " + event.reason + "  " +
@@ -143,11 +143,11 @@ std::vector<Listing> MakeListings(const Explanation& explanation, kube::WallTime
 
 std::string ToText(const Listing& listing) {
   std::string text = "\n" + listing.title + ":\n";
-  for (const std::string& line : listing.lines) text += listing.mark + line + "\n";
+  for (const std::string& line : listing.lines) text += listing.prefix + line + "\n";
   return text;
 }
 
-std::string GoneText(const api::LastError& error) {
+std::string DeletedPodText(const api::LastError& error) {
   return error.pod +
          " was deleted with its log (spec.runPolicy.cleanPodPolicy: None keeps the pods of a job that "
          "has ended)";
@@ -165,7 +165,8 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
                              kMessageRows);
   }
   if (!training.spec) {
-    text += page.FormatField("Spec", "not valid for this version of the program:\n" + training.violations, kSpecRows);
+    text +=
+        page.FormatField("Spec", "not valid for this version of kubectl-espalier:\n" + training.violations, kSpecRows);
   }
   const std::string progress = ProgressText(training, WithBar::kNo, std::nullopt, now);
   if (!progress.empty()) text += page.FormatField("Progress", progress, kFieldRows);
@@ -174,9 +175,8 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
   if (explanation.failed) {
     text += page.FormatField("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
-    const bool is_known_to_be_gone = explanation.may_read_pods;
-    text +=
-        page.FormatField("Pod", is_known_to_be_gone ? GoneText(*status.last_error) : status.last_error->pod, kPodRows);
+    const bool is_deleted = explanation.may_read_pods;
+    text += page.FormatField("Pod", is_deleted ? DeletedPodText(*status.last_error) : status.last_error->pod, kPodRows);
   }
   return text;
 }

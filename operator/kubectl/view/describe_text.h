@@ -11,7 +11,7 @@
 namespace espalier::ctl::view {
 
 struct LogTail {
-  std::string title;               // "last lines of container trainer"
+  std::string title;               // "Last lines of container trainer"
   std::vector<std::string> lines;  // as the container wrote them
   std::string problem;             // why the lines are missing
 };

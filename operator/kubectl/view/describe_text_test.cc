@@ -52,7 +52,7 @@ TEST(DescribeTextTest, ShowsTerminationMessageAndLogError) {
   explanation.tails = {{.title = "Last lines", .lines = {}, .problem = "the node does not answer"}};
   const std::string text = DescribeText(explanation, testing::Now());
   EXPECT_THAT(text, HasSubstr("container trainer ended with exit code 65 (bad input)\n"));
-  EXPECT_THAT(text, HasSubstr("it said: edge 7 names node 99\n"));
+  EXPECT_THAT(text, HasSubstr("message: edge 7 names node 99\n"));
   EXPECT_THAT(text, HasSubstr("(the node does not answer)"));
 }
 
@@ -121,7 +121,7 @@ TEST(DescribeTextTest, ScreenShowsLastLines) {
   const WorstCase worst;
   const std::string text = DescribeText(worst.explanation(), testing::Now(), 80);
   EXPECT_THAT(text, AllOf(HasSubstr("Failed=True, BackoffLimitExceeded"), HasSubstr("waits: CrashLoopBackOff"),
-                          HasSubstr("ended with exit code 3"), HasSubstr("it said: größer"),
+                          HasSubstr("ended with exit code 3"), HasSubstr("message: größer"),
                           HasSubstr("Last lines of container trainer before its last restart:\n"),
                           HasSubstr("\nLast lines:\n"), HasSubstr("s3://results/cora/cora-11111111/checkpoints\n")));
   EXPECT_THAT(text, AllOf(HasSubstr("line 15"), Not(HasSubstr("line 10")), HasSubstr("warning 8"),

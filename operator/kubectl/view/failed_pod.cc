@@ -1,6 +1,6 @@
 // status.lastError names the pod if the operator knows it. Otherwise the pods are ranked by the operator's own rules
-// (plan/failure.h). Within the pod, a container that has failed takes precedence over one that failed before its last
-// restart, and that one over one that is stuck. Among equal ones, program containers take precedence.
+// (plan/failure.h). Within the pod, a container that has failed comes first, then one that failed before its last
+// restart, then one that is stuck; among equals, a program container comes first.
 #include "operator/kubectl/view/failed_pod.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ bool IsStuck(const kube::ContainerState& container) {
 
 // Returns how well a container explains its pod's failure; 0: not at all.
 int Weight(const JobPod& member, const kube::ContainerState& container) {
-  const int ours = api::NumberOfContainer(member.role, container.name).has_value() ? 1 : 0;
-  if (HasFailed(container.ended)) return 6 + ours;
-  if (HasFailed(container.last_ended)) return 4 + ours;
-  return IsStuck(container) ? 2 + ours : 0;
+  const int program_bonus = api::FindContainerNumber(member.role, container.name).has_value() ? 1 : 0;
+  if (HasFailed(container.ended)) return 6 + program_bonus;
+  if (HasFailed(container.last_ended)) return 4 + program_bonus;
+  return IsStuck(container) ? 2 + program_bonus : 0;
 }
 
-FailedPod Describe(const JobPod& member) {
+FailedPod MakeFailedPod(const JobPod& member) {
   FailedPod failed{.member = member, .container = api::ToString(member.role)};
   const kube::ContainerState* worst = nullptr;
   for (const kube::ContainerState& container : member.pod.containers) {
@@ -47,8 +47,9 @@ FailedPod Describe(const JobPod& member) {
   return failed;
 }
 
+// Returns whether the pod is not scheduled, or a container has failed or is stuck.
 bool IsRelevant(const JobPod& member) {
-  return !member.pod.unscheduled_reason.empty() ||
+  return !member.pod.unscheduled_message.empty() ||
          std::any_of(member.pod.containers.begin(), member.pod.containers.end(),
                      [&](const kube::ContainerState& container) { return Weight(member, container) > 0; });
 }
@@ -58,7 +59,7 @@ bool IsRelevant(const JobPod& member) {
 std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const std::vector<JobPod>& members) {
   if (const auto& error = training.status.last_error; error && !error->pod.empty()) {
     for (const JobPod& member : members) {
-      if (member.pod.meta.key.name == error->pod) return Describe(member);
+      if (member.pod.meta.key.name == error->pod) return MakeFailedPod(member);
     }
     return std::nullopt;  // the pod that failed no longer exists, and another pod would not explain this error
   }
@@ -70,9 +71,9 @@ std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const 
     strongest = &member;
     highest = failure->rank;
   }
-  if (strongest != nullptr) return Describe(*strongest);
+  if (strongest != nullptr) return MakeFailedPod(*strongest);
   const auto stuck = std::find_if(members.begin(), members.end(), IsRelevant);
-  return stuck == members.end() ? std::nullopt : std::optional(Describe(*stuck));
+  return stuck == members.end() ? std::nullopt : std::optional(MakeFailedPod(*stuck));
 }
 
 }  // namespace espalier::ctl::view

@@ -100,7 +100,7 @@ TEST(JobPodTest, ParsesRankFromLabelsAndNames) {
   EXPECT_EQ(testing::Member(testing::PodJson("cora-server-0-3", api::Role::kServer, 0, {})).rank, 3);
   EXPECT_EQ(testing::Member(testing::PodJson("cora-trainer-1-0-x7k2p", api::Role::kTrainer, 2, {})).rank, 2);
   EXPECT_EQ(testing::Member(testing::PodJson("cora-partition-1-0-8", api::Role::kPartitioner, 0, {})).rank, 0);
-  EXPECT_EQ(RoleNamed("trainers").status().message(),
+  EXPECT_EQ(ParseRole("trainers").status().message(),
             "'trainers' is not a role: expected one of partitioner, server, sampler, trainer");
 }
 

@@ -18,7 +18,7 @@ Result<JobEvent> ParseJobEvent(const kube::Json& object) {
                   .count = count};
 }
 
-std::vector<JobEvent> Newest(std::vector<JobEvent> events, size_t count) {
+std::vector<JobEvent> SelectNewest(std::vector<JobEvent> events, size_t count) {
   std::stable_sort(events.begin(), events.end(),
                    [](const JobEvent& a, const JobEvent& b) { return a.last_seen < b.last_seen; });
   if (events.size() > count) events.erase(events.begin(), events.end() - static_cast<ptrdiff_t>(count));

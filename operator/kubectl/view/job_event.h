@@ -22,6 +22,6 @@ struct JobEvent {
 Result<JobEvent> ParseJobEvent(const kube::Json& object);
 
 // Returns the newest `count` events, the newest last.
-std::vector<JobEvent> Newest(std::vector<JobEvent> events, size_t count);
+std::vector<JobEvent> SelectNewest(std::vector<JobEvent> events, size_t count);
 
 }  // namespace espalier::ctl::view

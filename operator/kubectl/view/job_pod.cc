@@ -31,7 +31,7 @@ std::optional<int64_t> ParseOrdinal(const std::string& pod) { return NumberIn(po
 std::optional<JobPod> ToJobPod(kube::Pod pod) {
   const auto component = pod.meta.labels.find(resources::kComponentLabel);
   if (component == pod.meta.labels.end()) return std::nullopt;
-  const Result<api::Role> role = RoleNamed(component->second);
+  const Result<api::Role> role = ParseRole(component->second);
   if (!role.ok()) return std::nullopt;
   JobPod member{.role = *role};
   if (const auto index = NumberAt(pod.meta, resources::kCompletionIndexLabel)) {
@@ -54,14 +54,14 @@ std::string MakeLabel(const JobPod& member) {
 std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member) {
   std::map<uint32_t, const kube::ContainerState*> by_number;
   for (const kube::ContainerState& container : member.pod.containers) {
-    if (const auto number = api::NumberOfContainer(member.role, container.name)) by_number[*number] = &container;
+    if (const auto number = api::FindContainerNumber(member.role, container.name)) by_number[*number] = &container;
   }
   std::vector<const kube::ContainerState*> containers;
   for (const auto& [number, container] : by_number) containers.push_back(container);
   return containers;
 }
 
-Result<api::Role> RoleNamed(const std::string& name) {
+Result<api::Role> ParseRole(const std::string& name) {
   std::string names;
   for (const api::Role role : api::kRoles) {
     if (name == api::ToString(role)) return role;

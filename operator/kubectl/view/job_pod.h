@@ -13,22 +13,21 @@ namespace espalier::ctl::view {
 struct JobPod {
   kube::Pod pod;
   api::Role role = api::Role::kTrainer;
-  int64_t rank = 0;     // of a trainer or sampler; for a server, its partition
+  int64_t rank = 0;     // of a partitioner, sampler or trainer pod; for a server, its partition
   int64_t attempt = 0;  // the trainers' incarnation or the partitioner's attempt; 0 for servers and samplers
 };
 
-// Returns the pod with role and rank, by the labels that operator and controllers write; nullopt for a pod without a
-// role.
+// Returns the pod with its role, rank and attempt, which are read from its labels; nullopt for a pod without a role.
 std::optional<JobPod> ToJobPod(kube::Pod pod);
 
 // Returns the pod's label, such as "trainer-0".
 std::string MakeLabel(const JobPod& member);
 
-// Returns the containers that run the role's program (api/program_container.h), the first one first, as far as the
-// kubelet has reported them.
+// Returns the containers that run the role's program (api/program_container.h), in the order of their numbers. Those
+// that the kubelet has not reported yet are missing.
 std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member);
 
 // Returns the role with this name, or InvalidArgument with the list of roles.
-Result<api::Role> RoleNamed(const std::string& name);
+Result<api::Role> ParseRole(const std::string& name);
 
 }  // namespace espalier::ctl::view

@@ -13,8 +13,8 @@ namespace {
 constexpr int kBarWidth = 30;
 
 std::optional<int64_t> FindEpochs(const api::DistTraining& training) {
-  const bool says = training.spec && !training.spec->job.program;  // a user's program counts its own epochs
-  return says ? std::optional(training.spec->job.training.epochs) : std::nullopt;
+  const bool is_known = training.spec && !training.spec->job.program;  // a user's program counts its own epochs
+  return is_known ? std::optional(training.spec->job.training.epochs) : std::nullopt;
 }
 
 // "embedding 40.0 %"
@@ -27,11 +27,11 @@ std::string PhaseOfProgressText(const api::Progress& progress) {
 
 }  // namespace
 
-void EpochRate::See(const api::DistTraining& training) {
+void EpochRate::Observe(const api::DistTraining& training) {
   const std::optional<api::Progress>& progress = training.status.progress;
   const std::optional<int64_t> epochs = FindEpochs(training);
   if (!progress || !epochs) return;
-  if (IsBetweenSteps(*progress)) return;
+  if (IsInOtherPhase(*progress)) return;
   const Sample sample{training.status.incarnation, progress->percent, progress->last_updated};
   if (!first_ || sample.incarnation != first_->incarnation || sample.percent < first_->percent) {
     first_ = sample;
@@ -43,7 +43,7 @@ void EpochRate::See(const api::DistTraining& training) {
   rate_ = (sample.percent - first_->percent) / 100 * static_cast<double>(*epochs) / minutes;
 }
 
-bool IsBetweenSteps(const api::Progress& progress) {
+bool IsInOtherPhase(const api::Progress& progress) {
   return !progress.phase.empty() && progress.phase != api::kTrainingPhase;
 }
 
@@ -58,12 +58,12 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
   text += PercentText(progress->percent) + "  epoch " + std::to_string(progress->epoch);
   if (const auto epochs = FindEpochs(training)) text += " of " + std::to_string(*epochs);
   if (api::IsTerminal(training.status)) return text;
-  const bool is_between_steps = IsBetweenSteps(*progress);
-  if (is_between_steps) text += "  " + PhaseOfProgressText(*progress);
+  const bool is_in_other_phase = IsInOtherPhase(*progress);
+  if (is_in_other_phase) text += "  " + PhaseOfProgressText(*progress);
   if (progress->eta_seconds && *progress->eta_seconds > 0) {
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
-  if (epochs_per_minute && !is_between_steps) text += "  " + FormatSignificant(*epochs_per_minute, 3) + " epochs/min";
+  if (epochs_per_minute && !is_in_other_phase) text += "  " + FormatSignificant(*epochs_per_minute, 3) + " epochs/min";
   // The client that wrote status.progress did not set lastUpdated.
   if (progress->last_updated == kube::WallTime()) return text;
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";

@@ -12,7 +12,7 @@ namespace espalier::ctl::view {
 // arrives every 15 s and an epoch may take hours. Owned by one thread.
 class EpochRate {
  public:
-  void See(const api::DistTraining& training);
+  void Observe(const api::DistTraining& training);
   // Returns nullopt until the rate is known; each new incarnation resets it. In phases other than training the rate
   // does not change.
   std::optional<double> epochs_per_minute() const { return rate_; }
@@ -41,11 +41,11 @@ std::string PercentText(double percent);
 // Returns the metrics, such as "loss 0.5213  validationAccuracy 0.79".
 std::string MetricsText(const api::Progress& progress);
 
-// Returns "server 2/2  trainer 1/2 (1 failed)"; empty before there are any.
+// Returns ready and wanted pods by role: "server 2/2  trainer 1/2 (1 failed)"; empty if the status has none yet.
 std::string RolesText(const api::Status& status);
 
-// Returns whether the trainer reports another phase than training.
-bool IsBetweenSteps(const api::Progress& progress);
+// Returns whether the trainer reports a phase other than training.
+bool IsInOtherPhase(const api::Progress& progress);
 
 // Returns the condition that best describes the current state: why the job failed, what it waits for, or that it
 // trains; null: there is none.

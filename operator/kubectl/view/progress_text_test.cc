@@ -57,23 +57,23 @@ TEST(ProgressTextTest, OmitsAgeWithoutTime) {
 
 TEST(EpochRateTest, IsMeasuredFromFirstReportOfIncarnation) {
   EpochRate rate;
-  rate.See(At(10, seconds(0)));
+  rate.Observe(At(10, seconds(0)));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
-  rate.See(At(10, seconds(15)));
+  rate.Observe(At(10, seconds(15)));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
-  rate.See(At(20, seconds(30)));
+  rate.Observe(At(20, seconds(30)));
   EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 2.0);  // 10 % of 10 epochs in half a minute
-  rate.See(At(40, seconds(60)));
+  rate.Observe(At(40, seconds(60)));
   EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 3.0);
 
   api::DistTraining evaluating = At(40, seconds(75));
   evaluating.status.progress->phase = "Evaluating";
-  rate.See(evaluating);
+  rate.Observe(evaluating);
   EXPECT_DOUBLE_EQ(*rate.epochs_per_minute(), 3.0) << "time without steps";
 
-  rate.See(At(30, seconds(90), /*incarnation=*/2));
+  rate.Observe(At(30, seconds(90), /*incarnation=*/2));
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
-  rate.See(At(25, seconds(100), 2));  // resumed from an older checkpoint
+  rate.Observe(At(25, seconds(100), 2));  // resumed from an older checkpoint
   EXPECT_FALSE(rate.epochs_per_minute().has_value());
 }
 

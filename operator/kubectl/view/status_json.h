@@ -9,8 +9,8 @@
 
 namespace espalier::ctl::view {
 
-// Returns {"name", "namespace", "uid", "epochs", "outputs", "status": {...}, "events": [...]}; unknown fields are left
-// out.
+// Returns {"name", "namespace", "uid", "epochs", "outputs", "status": {...}, "events": [...]}; fields without a value
+// are omitted.
 kube::Json StatusJson(const api::DistTraining& training, const std::vector<JobEvent>& events);
 
 // Returns indented JSON that ends with a newline, in plain ASCII, so that names and messages cannot control the

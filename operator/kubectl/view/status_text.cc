@@ -75,7 +75,7 @@ std::string Field(const std::string& name, const std::string& value) {
 Result<std::string> OutputsUri(const api::DistTraining& training) {
   if (training.spec) return resources::RunPrefix(training);
   return NotFound("the spec of DistTraining " + kube::ToString(training.meta.key) +
-                  " is not valid for this version of the program: " + training.violations);
+                  " is not valid for this version of kubectl-espalier: " + training.violations);
 }
 
 std::string AttemptsText(const api::DistTraining& training) {
@@ -130,7 +130,7 @@ std::string StatusText(const api::DistTraining& training, const std::vector<JobE
   const api::Status& status = training.status;
   std::string text = Field("Name", training.meta.key.name) + Field("Namespace", training.meta.key.name_space) +
                      Field("Phase", PhaseText(training, now));
-  if (!training.spec) text += Field("Spec", "not valid for this version of the program:\n" + training.violations);
+  if (!training.spec) text += Field("Spec", "not valid for this version of kubectl-espalier:\n" + training.violations);
   const std::string progress = ProgressText(training, WithBar::kYes, std::nullopt, now);
   if (!progress.empty()) text += Field("Progress", progress);
   if (status.progress && !status.progress->metrics.empty()) text += Field("Metrics", MetricsText(*status.progress));

@@ -21,7 +21,8 @@ std::string StatusText(const api::DistTraining& training, const std::vector<JobE
 // Returns the URI of a job's outputs; NotFound, with the violations, if its spec is not valid.
 Result<std::string> OutputsUri(const api::DistTraining& training);
 
-// Returns a table with the header "   LAST SEEN   TYPE   REASON   OBJECT   MESSAGE" and one line per event.
+// Returns a table with the header "LAST SEEN   TYPE   REASON   OBJECT   MESSAGE" and one line per event; each line
+// begins with `indent` spaces.
 std::string EventTable(const std::vector<JobEvent>& events, size_t indent, kube::WallTime now);
 
 // Returns "4 started, 2 failures counted, 3 allowed; the last restart: OOMKilled".
@@ -33,8 +34,7 @@ std::string LastErrorText(const api::LastError& error);
 // The column at which values of fields begin.
 inline constexpr size_t kValueColumn = 13;
 
-// Returns "Name:       value". Further lines of the value are indented to the column of its first. The value is made
-// Printable.
+// Returns "Name:       value". Further lines of the value are indented to kValueColumn. The value is made Printable.
 std::string Field(const std::string& name, const std::string& value);
 
 }  // namespace espalier::ctl::view

@@ -49,7 +49,7 @@ std::string AdviceForTraining(const api::DistTraining& training, kube::WallTime 
                                                        : ready->last_transition,
                                     now);
   if (training.spec && training.spec->job.program) {
-    return "The trainers run, for " + since + " now; your own program reports no progress here. " +
+    return "The trainers have run for " + since + "; your program does not report its progress here. " +
            WhereToLook(training);
   }
   return "The trainers are ready and have reported no progress for " + since +

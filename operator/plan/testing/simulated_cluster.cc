@@ -322,7 +322,7 @@ void SimulatedCluster::Unschedule(const std::string& name, const std::string& re
   pod->phase = kube::PodPhase::kPending;
   pod->ready = false;
   for (kube::ContainerState& container : pod->containers) container.ready = false;
-  pod->unscheduled_reason = reason;
+  pod->unscheduled_message = reason;
 }
 
 void SimulatedCluster::RestoreNode(const std::string& node) {

@@ -138,7 +138,7 @@ void SimulatedCluster::RunGarbageCollector() {
 
 void SimulatedCluster::RunScheduler() {
   for (auto& [name, pod] : pods_) {
-    if (!pod.pod.node.empty() || !pod.pod.unscheduled_reason.empty()) continue;
+    if (!pod.pod.node.empty() || !pod.pod.unscheduled_message.empty()) continue;
     for (size_t tried = 0; tried < nodes_.size() && pod.pod.node.empty(); ++tried) {
       const std::string node = "node-" + std::to_string(next_node_++ % static_cast<int64_t>(nodes_.size()));
       if (!IsLost(node)) pod.pod.node = node;

@@ -36,7 +36,7 @@ def train(g, group, model, epochs):
     loader = ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", "train"), sampler, batch_size=140, seed=1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(epochs):
-        for batch in loader:  # as many on every rank
+        for batch in loader:  # every rank gets the same number of batches
             x = torch.from_numpy(batch.blocks[0].srcdata["node-feat"])
             y = torch.from_numpy(batch.blocks[-1].dstdata["node-label"]).long().reshape(-1)
             logits = model(batch.blocks, x, ep.nn.StepKeys(g, batch, seed=1))

@@ -40,7 +40,7 @@ def train(g, group, emb, relations, options):
     sparse_optimizer = ep.optim.SparseAdagrad([emb], lr=0.1)
     for epoch in range(options.epochs):
         total = np.zeros(1)
-        for batch in loader:  # as many on every rank
+        for batch in loader:  # every rank gets the same number of batches
             rows = F.dropout(emb(batch.output_nodes), options.dropout)
             loss = loss_of(batch.links, rows, relations) / batch.global_num_seeds
             optimizer.zero_grad()

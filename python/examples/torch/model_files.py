@@ -18,7 +18,7 @@ model = ep.nn.models.GraphSAGE(g, 1433, hidden_size=64, num_outputs=7, num_layer
 print(model.layer0.fc_self.weight.shape, model.output_bias.shape)  # torch.Size([64, 1433]) torch.Size([7])
 model.save(folder / "begun.safetensors", features="node-feat")
 
-# A job that continues from them.
+# A job that starts with the parameters in this file.
 results = ep.run("services/examples/cora.yaml", folder / "run",
                  set={"training.epochs": 20, "training.model.uri": str(folder / "begun.safetensors")})
 trained = ep.nn.load_model(g, folder / "run/model/best.safetensors")

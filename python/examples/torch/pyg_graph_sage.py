@@ -37,7 +37,8 @@ def loader_of(g, part, fanouts, seed):
 def train_epoch(model, loader, optimizer, group):
     model.train()
     for batch in loader:
-        data = batch.to_data(x="node-feat", y="node-label")  # a Data; of several types to_hetero_data, a HeteroData
+        # to_data returns a Data; for several types, to_hetero_data returns a HeteroData.
+        data = batch.to_data(x="node-feat", y="node-label")
         loss = cross_entropy(model(data), data.y, reduction="sum") / batch.global_num_seeds
         optimizer.zero_grad()
         loss.backward()

@@ -1,5 +1,5 @@
-// A step sends gradients to the owners of rows, and its completion arrives on any thread. The table keeps the
-// completion of its last step (`pending_`) and waits for it before it sends the next step, so at most one step is
+// Step sends gradients to the owners of rows; the acknowledgment arrives later, on any thread. The table keeps the
+// acknowledgment of its last step (`pending_`) and waits for it before it sends the next step, so at most one step is
 // unacknowledged. If a wait ends at its deadline, `pending_` is kept, so the call can be repeated. If the gradients of
 // a step could not be delivered, `pending_` is kept too: the owners lack these gradients, so every later step must
 // return the error.
@@ -16,16 +16,17 @@
 namespace espalier::client {
 namespace {
 
-// Timeout of dropping rows after an error. It is short, because the drop only frees memory.
-constexpr std::chrono::seconds kTimeToDropAfterAnError{10};
+// Timeout for dropping rows after an error. It is short, because the drop only frees memory.
+constexpr std::chrono::seconds kDropTimeout{10};
 
-// Converts NotFound to Unavailable: the server that held the rows has ended, and the next incarnation creates the rows
-// again.
+// Converts NotFound, the error of a restarted server that no longer has the rows, to Unavailable: the job is restarted,
+// and its next incarnation creates the rows again.
 Status LostRowsToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
 }
 
+// Copies F32, F16 or BF16 rows to `out`, which has as many values.
 void CopyToFloats(const Tensor& rows, std::span<float> out) {
   if (rows.dtype() == DType::kF32) {
     if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size_bytes());
@@ -39,7 +40,7 @@ void CopyToFloats(const Tensor& rows, std::span<float> out) {
 }  // namespace
 
 // Thread-safe. The completion may arrive after the table is destroyed.
-class EmbeddingTable::Acknowledgement {
+class EmbeddingTable::Acknowledgment {
  public:
   void Put(Status status) {
     MutexLock lock(&mutex_);
@@ -60,12 +61,14 @@ class EmbeddingTable::Acknowledgement {
 Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                                collective::Collective& group,
                                                                const EmbeddingTableOptions& options,
-                                                               sampler::SavedLearnableRows* kept) {
+                                                               sampler::SavedLearnableRows* saved) {
   if (options.size < 1 || options.size > INT32_MAX) {
-    return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
+    return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values, expected 1 to " +
+                           std::to_string(INT32_MAX));
   }
   const Deadline deadline = Deadline::After(options.call_timeout).OrStop(options.stop);
-  uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // spec.id.creation, spec.first_version
+  // The values of rank 0 for spec.id.creation and spec.first_version.
+  uint64_t shared[] = {UniqueNumber(), saved == nullptr ? 0 : saved->version()};
   RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(shared)), Rank(0), deadline));
   sampler::EmbeddingSpec spec{.id = {.rows = options.rows, .name = options.name},
                               .dtype = options.dtype,
@@ -75,24 +78,24 @@ Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::Create(std::shared_ptr<s
                               .num_trainers = group.size(),
                               .first_version = shared[1]};
   spec.id.creation = shared[0];
-  // Kept rows replace the initial values, so the servers need not compute them.
-  if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
-  bool is_begun = false, is_made = false;
-  const auto make_some = [&]() -> Result<bool> {
+  // Saved rows replace the initial values, so the servers need not compute these.
+  if (saved != nullptr) spec.initializer = sampler::Initializer::Zeros();
+  bool has_begun = false, is_created = false;
+  const auto create_or_restore_some = [&]() -> Result<bool> {
     const Deadline step_deadline = Deadline::After(options.call_timeout).OrStop(options.stop);
-    if (is_made) return kept->RestoreSome(*store, spec, step_deadline);
-    if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
-    is_begun = true;
+    if (is_created) return saved->RestoreSome(*store, spec, step_deadline);
+    if (saved != nullptr) RETURN_IF_ERROR(saved->CheckFits(spec));
+    has_begun = true;
     RETURN_IF_ERROR(store->CreateEmbedding(spec, step_deadline));
-    is_made = true;
-    return kept != nullptr;
+    is_created = true;
+    return saved != nullptr;
   };
-  Status made = collective::WorkInSteps(Rank(0), make_some, group, options.call_timeout);
+  Status made = collective::WorkInSteps(Rank(0), create_or_restore_some, group, options.call_timeout);
   if (!made.ok()) {
     // Drop rows that are partly restored or that only some servers have created. An error of the drop is ignored, so
     // that the first error is reported.
-    const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kTimeToDropAfterAnError);
-    if (is_begun) static_cast<void>(store->DropEmbedding(spec.id, drop_deadline));
+    const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kDropTimeout);
+    if (has_begun) static_cast<void>(store->DropEmbedding(spec.id, drop_deadline));
     return std::move(made).While("creating the embedding '" + options.name + "'");
   }
   return std::unique_ptr<EmbeddingTable>(
@@ -161,22 +164,22 @@ Status EmbeddingTable::Step(std::span<const GlobalRowId> rows, const Tensor& gra
   }
   RETURN_IF_ERROR(store_->CheckRows(spec_, rows));
   RETURN_IF_ERROR(AwaitSteps(deadline));
-  const auto acknowledgement = std::make_shared<Acknowledgement>();
-  pending_ = acknowledgement;
+  const auto acknowledgment = std::make_shared<Acknowledgment>();
+  pending_ = acknowledgment;
   const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
   ++version_;
   store_->PushGradients(spec_, step, rows, gradients, CallDeadline(),
-                        [acknowledgement](Status status) { acknowledgement->Put(std::move(status)); });
+                        [acknowledgment](Status status) { acknowledgment->Put(std::move(status)); });
   return Status();
 }
 
 Status EmbeddingTable::AwaitSteps(std::optional<Deadline> deadline) {
   if (pending_ == nullptr) return Status();
   const Deadline until = deadline.value_or(CallDeadline());
-  std::optional<Status> sent = pending_->Await(until);
-  if (!sent.has_value()) return WaitEnded(until, "gradients of '" + name() + "' were not acknowledged in time");
-  if (sent->ok()) pending_.reset();  // else every later call returns the error
-  return LostRowsToUnavailable(*std::move(sent)).While("sending gradients of '" + name() + "'");
+  std::optional<Status> acknowledged = pending_->Await(until);
+  if (!acknowledged.has_value()) return WaitEnded(until, "gradients of '" + name() + "' were not acknowledged in time");
+  if (acknowledged->ok()) pending_.reset();  // otherwise every later call returns the error
+  return LostRowsToUnavailable(*std::move(acknowledged)).While("sending gradients of '" + name() + "'");
 }
 
 Status EmbeddingTable::Drop() {

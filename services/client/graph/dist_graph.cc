@@ -20,7 +20,7 @@ const std::vector<GlobalNodeId>& SelectNodes(const NodesByType& nodes, NodeTypeI
   return entry == nodes.end() ? none : entry->second;
 }
 
-Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
+Status CheckNodes(const NodesByType& nodes, const graph::PartitionBook& book) {
   for (const auto& [type, ids] : nodes) {
     RETURN_IF_ERROR(book.schema().CheckNodeType(type));
     for (const GlobalNodeId id : ids) {
@@ -33,8 +33,8 @@ Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
   return Status();
 }
 
-// Sorts the excluded edges of each type, as RelationQuery requires.
-std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> InOrder(
+// Sorts the excluded edges of each type: RelationQuery requires sorted edges.
+std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> SortExcluded(
     std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded) {
   for (auto& [type, edges] : excluded) std::sort(edges.begin(), edges.end());
   return excluded;
@@ -95,14 +95,14 @@ Result<Tensor> DistGraph::GatherNodeRows(NodeTypeId type, const std::string& col
 
 Status DistGraph::GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                      std::span<std::byte> out, std::optional<Deadline> deadline) const {
-  const Deadline before = deadline.value_or(CallDeadline());
+  const Deadline query_deadline = deadline.value_or(CallDeadline());
   if (sampler::FindScales(*graph_, type, column).empty()) {
-    return graph_->GatherRowsInto(type, column, nodes, out, before);
+    return graph_->GatherRowsInto(type, column, nodes, out, query_deadline);
   }
-  ASSIGN_OR_RETURN(const Tensor values, sampler::GatherValues(*graph_, type, column, nodes, before));
+  ASSIGN_OR_RETURN(const Tensor values, sampler::GatherValues(*graph_, type, column, nodes, query_deadline));
   if (out.size() != values.size_bytes()) {
-    return InvalidArgument("the rows of '" + column + "' have " + std::to_string(values.size_bytes()) +
-                           " bytes in F32, and the memory for them " + std::to_string(out.size()));
+    return InvalidArgument("memory of " + std::to_string(out.size()) + " bytes for rows of '" + column +
+                           "', expected " + std::to_string(values.size_bytes()) + " bytes (F32)");
   }
   if (!out.empty()) std::memcpy(out.data(), values.bytes(), out.size());  // `out` may not be aligned for float
   return Status();
@@ -133,13 +133,13 @@ Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const s
 
 Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts,
                                             const DrawOptions& options, std::optional<Deadline> deadline) const {
-  RETURN_IF_ERROR(CheckTypes(seeds, book()));
+  RETURN_IF_ERROR(CheckNodes(seeds, book()));
   sampler::HopQuery query;
   query.seed = options.seed;
   query.at = options.at;
   query.draw = options.draw;
   query.want_edge_ids = options.want_edge_ids;
-  const auto excluded = InOrder(options.excluded);
+  const auto excluded = SortExcluded(options.excluded);
   for (const auto& [type, edges] : excluded) RETURN_IF_ERROR(schema().CheckEdgeType(type));
   for (const auto& [type, fanout] : fanouts) {
     RETURN_IF_ERROR(schema().CheckEdgeType(type));
@@ -177,7 +177,7 @@ Result<Frontier> DistGraph::InSubgraph(const NodesByType& nodes, std::optional<D
 }
 
 Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesByType& destinations) const {
-  RETURN_IF_ERROR(CheckTypes(destinations, book()));
+  RETURN_IF_ERROR(CheckNodes(destinations, book()));
   BlockRows rows(book());
   for (const auto& [type, nodes] : destinations) {
     rows.Number(type, nodes);

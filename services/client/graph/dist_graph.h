@@ -1,5 +1,5 @@
-// Read access to a partitioned graph as if it were one graph. The partitions may be on graph servers or in this
-// process. Counterpart of DGL's DistGraph.
+// Read access to a partitioned graph. Its partitions may be on graph servers or in this process. Counterpart of DGL's
+// DistGraph.
 //
 // Ids are global and per type (graph/ids.h); ToGlobalIds translates original ids to global ids. A query is sent to all
 // owners concurrently, as one request per partition. A query ends at its deadline, by default the context's
@@ -45,8 +45,8 @@ struct Frontier {
   std::vector<FrontierRelation> relations;  // ascending edge type
 };
 
-// A frontier with row numbers instead of node ids. Rows of the destinations come first, then the other sources by first
-// occurrence.
+// A frontier with row numbers instead of node ids. Rows of the destinations come first, then the sources that are not
+// destinations, by first occurrence.
 struct BlockWithNodes {
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId: the node of each input row
   sampler::BatchLayer layer;
@@ -54,12 +54,12 @@ struct BlockWithNodes {
 
 // Options of DistGraph::SampleNeighbors.
 struct DrawOptions {
-  uint64_t seed = 0;  // the same `seed` and `at` sample the same edges under every partitioning
+  uint64_t seed = 0;  // with `at`, determines the sampled edges, which are the same under every partitioning
   sampler::HopPosition at;
   sampler::DrawSpec draw = {};
-  bool want_edge_ids = false;
-  // Temporal sampling (draw.time_column): by seed type one time per seed. An in-edge that is later than its seed's time
-  // is not sampled.
+  bool want_edge_ids = false;  // whether to return FrontierRelation::edge_ids
+  // Temporal sampling (draw.time_column): for each seed type, one time per seed. An in-edge that is later than its
+  // seed's time is not sampled.
   std::map<NodeTypeId, std::vector<int64_t>> times = {};
   // Edges to exclude by edge type, given by their endpoints, in any order. They are excluded before sampling, so other
   // edges fill the fan-out. (DGL's exclude_edges takes ids; FindEdges returns the endpoints of ids.)
@@ -82,16 +82,16 @@ struct Subgraph {
   std::vector<SubgraphRelation> relations;       // ascending edge type
 };
 
-// Handle to a partitioned graph. Thread-safe. Several may exist at once and be destroyed in any order. A copy is a
-// handle to the same graph. Connections or mapped files remain open while a handle, or a loader, tensor or embedding
-// that was created with a handle, exists.
+// Handle to a partitioned graph. Thread-safe. Several handles may exist at once and be destroyed in any order. A copy
+// is a handle to the same graph. Connections or mapped files remain open while a handle, or a loader, tensor or
+// embedding that was created with a handle, exists.
 class DistGraph {
  public:
   // Connects to the graph servers, or opens the partitions in this process (session_options.h). Blocks until a server
   // of every partition is up, at most the context's connect timeout. InvalidArgument: missing or malformed addresses.
-  // FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, or the partition
-  // key or the access differs from the context's. Unavailable: no server of a partition responds. DataLoss: damaged
-  // files.
+  // FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, the partition key
+  // differs from the context's, or the partitions cannot be accessed as Context::session.access requires. Unavailable:
+  // no server of a partition responds. DataLoss: damaged files.
   static Result<std::unique_ptr<DistGraph>> Open(const Context& context);
   // Wraps partitions that are already open; for programs that hold them in their own process, and for tests.
   DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);
@@ -119,35 +119,36 @@ class DistGraph {
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
   const std::vector<sampler::EdgeColumnDescription>& edge_columns() const { return graph_->description().edge_columns; }
 
-  // Errors of all queries below. InvalidArgument: a type, node or edge does not exist. ResourceExhausted: 2^32 nodes or
-  // edges or more in one query. Unavailable, DeadlineExceeded: a server cannot be reached in time. Cancelled: the stop
+  // Errors of all queries below. InvalidArgument: a type, node or edge does not exist. ResourceExhausted: 2^32 or more
+  // nodes or edges in one query. Unavailable, DeadlineExceeded: a server cannot be reached in time. Cancelled: the stop
   // of SessionOptions::channel or of the deadline was requested. FailedPrecondition: this process was forked from one
   // that uses the graph.
 
-  // Returns rows of a node column, or of a tensor attached as one (DistTensor::AttachAs), in the order of `nodes`:
-  // [nodes.size(), row_shape...]. NotFound: there is no such column; the message lists the existing ones.
+  // Returns rows of a node column, or of a tensor attached as a column (DistTensor::AttachAs), in the order of `nodes`:
+  // [nodes.size(), row_shape...]. NotFound: there is no such column; the message lists the existing columns.
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 std::optional<Deadline> deadline = {}) const;
   // Like GatherNodeRows, but writes the nodes.size() rows consecutively to `out`, which may be pinned memory. Rows of a
-  // graph column without scales need no intermediate copy. Nothing writes to `out` after the call has returned.
-  // InvalidArgument: the size of `out` differs from that of the rows.
+  // graph column without scales (ColumnDescription::scales) are written without an intermediate copy. Nothing writes to
+  // `out` after the call has returned. InvalidArgument: the size of `out` differs from that of the rows.
   Status GatherNodeRowsInto(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             std::span<std::byte> out, std::optional<Deadline> deadline = {}) const;
-  // Returns rows of an edge column (features, labels, weights), or of a tensor attached as one (DistTensor::AttachAs),
-  // in the order of `edges`: [edges.size(), row_shape...]. NotFound: there is no such column or attached tensor.
+  // Returns rows of an edge column (features, labels, weights), or of a tensor attached as a column
+  // (DistTensor::AttachAs), in the order of `edges`: [edges.size(), row_shape...]. NotFound: there is no such column or
+  // attached tensor.
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 std::optional<Deadline> deadline = {}) const;
   // Returns the global ids of original ids, in the same order. OutOfRange: an id that the input graph does not have.
   Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 std::optional<Deadline> deadline = {}) const;
   // Returns all nodes of one part of a split, in the order of their original ids. NotFound: there is no such split; the
-  // message lists the existing ones.
+  // message lists the existing splits.
   Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split, graph::SplitPartName part,
                                                std::optional<Deadline> deadline = {}) const;
 
   // Samples in-edges of `seeds` for one hop. Seeds must be distinct unless DrawOptions::times is set. With times a node
-  // may repeat, and the frontier then has one destination per seed as given. ToBlock does not accept such a frontier;
-  // NodeDataLoader builds temporal mini-batches of several hops (sampler::FanoutSampler).
+  // may repeat, and the frontier then has one destination for each element of `seeds`. ToBlock does not accept such a
+  // frontier; NodeDataLoader builds temporal mini-batches of several hops (sampler::FanoutSampler).
   Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options,
                                    std::optional<Deadline> deadline = {}) const;
   // Returns all in-edges of `nodes`, of all edge types, with edge ids.
@@ -156,8 +157,8 @@ class DistGraph {
   // repeated. Rows of nodes are numbered by first occurrence: for each edge type all sources, then all destinations.
   // Counterpart of DGL's edge_subgraph.
   Result<Subgraph> EdgeSubgraph(const EdgesByType& edges, std::optional<Deadline> deadline = {}) const;
-  // Converts a frontier to a block. Rows of `destinations` come first, in the given order. InvalidArgument: they are
-  // not distinct, or are not the destinations of the frontier.
+  // Converts a frontier to a block. Rows of `destinations` come first, in the given order. InvalidArgument:
+  // `destinations` are not distinct, or differ from those of the frontier.
   Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
 
   // Runs random walks against the direction of edges; each step of a walk takes one request per partition
@@ -173,8 +174,8 @@ class DistGraph {
     return sampler::FindPinSageNeighbors(*graph_, seeds, options, deadline.value_or(CallDeadline()));
   }
 
-  // Returns the in-degrees of nodes for one edge type: U32 [nodes]. (Out-degrees are a node column that partitioning
-  // writes.)
+  // Returns the in-degrees of nodes for one edge type: U32 [nodes]. (The partitioner writes out-degrees as a node
+  // column.)
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes,
                            std::optional<Deadline> deadline = {}) const;
   // Returns the endpoints of edges as global ids: I64 [2, edges], sources first, then destinations.
@@ -184,17 +185,17 @@ class DistGraph {
   // Calls a function of a server plugin (docs/server-plugins.md) and returns its response. `function` is
   // "plugin/function". CallFunction calls it on the server of one partition; CallFunctionEverywhere calls it on the
   // servers of all partitions concurrently with the same request and returns responses in partition order, or the first
-  // error. Unimplemented: there is no such function; the message lists the existing ones. If a server cannot be
-  // reached, the call is retried only if the function is idempotent or changes tensors. For other functions Unavailable
-  // and DeadlineExceeded leave open whether the function has run.
+  // error. Unimplemented: there is no such function; the message lists the existing functions. If a server cannot be
+  // reached, the call is retried only if the function is idempotent or changes tensors. For other functions, after
+  // Unavailable or DeadlineExceeded the function may or may not have run.
   //
-  // A function that changes tensors must be called with TensorEffect::kChanges, every other one with kNone
-  // (InvalidArgument otherwise). It runs exactly once on each server, or at most once if a connection error or a
-  // timeout is returned. A message of the call that arrives late has no effect once the server has applied a later
-  // change by this program. FailedPrecondition that is not an error of the function itself: the function has run, but
-  // its response is lost. The call takes one sequence number in a window of 4096 that it shares with this program's
-  // writes to the same server: while the function runs, writes whose numbers are beyond the window are retried until it
-  // has ended.
+  // A function that changes tensors must be called with TensorEffect::kChanges, every other function with kNone
+  // (InvalidArgument otherwise). With kChanges the function runs exactly once on each server, or at most once if a
+  // connection error or a timeout is returned. A message of the call that arrives late has no effect once the server
+  // has applied a later change by this program. FailedPrecondition: the function itself returned it, or the function
+  // has run but its response is lost. The call and this program's writes to the same server share a window of 4096
+  // sequence numbers: while the function runs, at most 4095 later writes are applied, and further writes are retried
+  // until the function has ended.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
                                    TensorEffect effect = TensorEffect::kNone,
                                    std::optional<Deadline> deadline = {}) const;

@@ -6,7 +6,7 @@
 namespace espalier::client {
 namespace {
 
-std::vector<GlobalNodeId> NodesAt(std::span<const int64_t> ids) {
+std::vector<GlobalNodeId> ToNodeIds(std::span<const int64_t> ids) {
   std::vector<GlobalNodeId> nodes;
   nodes.reserve(ids.size());
   for (const int64_t id : ids) nodes.emplace_back(static_cast<uint64_t>(id));
@@ -24,17 +24,17 @@ Result<Subgraph> DistGraph::EdgeSubgraph(const EdgesByType& edges, std::optional
     numbering.emplace_back(num_nodes(NodeTypeId(type)), /*direct_limit=*/0);
     numbering.back().StartBatch();
   }
-  const auto rows_of = [&](NodeTypeId type, std::span<const int64_t> ids) {
+  const auto number_nodes = [&](NodeTypeId type, std::span<const int64_t> ids) {
     std::vector<uint32_t> rows(ids.size());
-    numbering[type.value].Number(NodesAt(ids), subgraph.nodes[type.value], rows.data());
+    numbering[type.value].Number(ToNodeIds(ids), subgraph.nodes[type.value], rows.data());
     return rows;
   };
   for (const auto& [type, ids] : edges) {
     ASSIGN_OR_RETURN(const Tensor ends, FindEdges(type, ids, deadline));
     const std::span<const int64_t> values = ends.values<int64_t>();
     SubgraphRelation relation{.edge_type = type, .edge_ids = ids};
-    relation.sources = rows_of(schema().SourceOf(type), values.first(ids.size()));
-    relation.destinations = rows_of(schema().DestinationOf(type), values.subspan(ids.size()));
+    relation.sources = number_nodes(schema().SourceOf(type), values.first(ids.size()));
+    relation.destinations = number_nodes(schema().DestinationOf(type), values.subspan(ids.size()));
     subgraph.relations.push_back(std::move(relation));
   }
   return subgraph;

@@ -91,7 +91,7 @@ TEST_F(ClientScalesTest, RowsInTheCallersMemoryAreWidenedToo) {
   EXPECT_TRUE(std::ranges::equal(out, rows->byte_span()));
   out.resize(out.size() / 4);
   EXPECT_EQ(graph->GatherNodeRowsInto(kOnlyType, "node-feat", nodes, out).message(),
-            "the rows of 'node-feat' have 48 bytes in F32, and the memory for them 12");
+            "memory of 12 bytes for rows of 'node-feat', expected 48 bytes (F32)");
 }
 
 TEST_F(ClientScalesTest, FeatureCacheWidensRows) {

@@ -19,16 +19,16 @@ namespace espalier::client {
 
 // A node of a split, or an edge given by its endpoints.
 struct SplitItem {
-  GlobalNodeId node;         // for an edge its destination
+  GlobalNodeId node;         // a node, or the destination of an edge
   GlobalNodeId source = {};  // edges only
   uint64_t position = 0;     // in the split
-  GlobalEdgeId edge = {};    // edges only, and only after WantEdgeIds
+  GlobalEdgeId edge = {};    // edges only, if RequestEdgeIds was called
 };
 
 // Reads one part of a split: nodes in the order of original ids, edges in the order of the input files. For one thread.
 class SplitReader {
  public:
-  // Reads nodes, or edges, of `type`. `graph` must outlive the reader. items_per_request > 0.
+  // Reads nodes, or edges, of `type`, `items_per_request` (at least 1) with one query. `graph` must outlive the reader.
   SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
               uint64_t items_per_request)
       : SplitReader(graph, split, part, items_per_request) {
@@ -40,9 +40,9 @@ class SplitReader {
     query_.edge_types = {type};
   }
 
-  // Requests SplitItem::edge from later calls of Read. Read then fails if a pair of the split is not exactly one edge
-  // of the graph (sampler::SeedQuery::want_edge_ids).
-  void WantEdgeIds() { query_.want_edge_ids = true; }
+  // Makes later calls of Read fill in SplitItem::edge. They then fail if a pair of nodes in the split is not exactly
+  // one edge of the graph (sampler::SeedQuery::want_edge_ids).
+  void RequestEdgeIds() { query_.want_edge_ids = true; }
 
   // Sets one deadline for all later queries. By default each query has the context's call_timeout.
   void set_deadline(std::optional<Deadline> deadline) { deadline_ = std::move(deadline); }
@@ -55,7 +55,9 @@ class SplitReader {
     return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
   }
 
-  // Calls take(item) for each item at the positions [range.first, range.last) of the split.
+  // Calls take(item) for each item at the positions [range.first, range.last) of the split, in order. InvalidArgument:
+  // the positions need 2^32 or more queries. Internal: the split has fewer items than `range`. Other errors are those
+  // of the queries.
   template <class Take>
   Status Read(const sampler::PositionRange& range, Take take) {
     for (uint64_t position = range.first; position < range.last;) {
@@ -65,12 +67,12 @@ class SplitReader {
       query_.step = static_cast<uint32_t>(step);
       ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query_, QueryDeadline()));
       const uint64_t end = std::min(range.last, step_first + batch.seeds.size());
-      if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
+      if (end <= position) return Internal("split '" + query_.split + "' has fewer items than its size");
       for (; position < end; ++position) {
-        const uint64_t at = position - step_first;
-        SplitItem item{.node = batch.seeds[at], .position = position};
-        if (!query_.edge_types.empty()) item.source = batch.sources[at];
-        if (query_.want_edge_ids) item.edge = batch.edge_ids[at];
+        const uint64_t index = position - step_first;
+        SplitItem item{.node = batch.seeds[index], .position = position};
+        if (!query_.edge_types.empty()) item.source = batch.sources[index];
+        if (query_.want_edge_ids) item.edge = batch.edge_ids[index];
         take(item);
       }
     }
@@ -96,19 +98,19 @@ class SplitReader {
       RETURN_IF_ERROR(CheckStep(step, query.batch_size));
       query.step = static_cast<uint32_t>(step);
       ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, QueryDeadline()));
-      std::vector<uint64_t> places;
+      std::vector<uint64_t> indices;
       for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
-        places.push_back(positions[next] - step * query.batch_size);
-        if (places.back() >= batch.seeds.size())
-          return Internal("split '" + query.split + "' ends before its last item");
+        indices.push_back(positions[next] - step * query.batch_size);
+        if (indices.back() >= batch.seeds.size())
+          return Internal("split '" + query.split + "' has fewer items than its size");
       }
-      RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, places)));
+      RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, indices)));
     }
     return rows.Take();
   }
 
  private:
-  // InvalidArgument: `step` does not fit uint32_t, the type of SeedQuery::step.
+  // Returns InvalidArgument if `step` does not fit uint32_t, the type of SeedQuery::step.
   Status CheckStep(uint64_t step, uint64_t items_per_request) const {
     if (step <= std::numeric_limits<uint32_t>::max()) return Status();
     return InvalidArgument("split '" + query_.split + "' needs 2^32 or more queries of " +

@@ -1,5 +1,5 @@
-// Epochs of collated mini-batches, shared by NodeDataLoader and EdgeDataLoader, which differ only in the source. A
-// sampler::Prefetcher converts each mini-batch of an epoch to the form that training needs.
+// The part that NodeDataLoader and EdgeDataLoader have in common: epochs of mini-batches from a source. For each epoch,
+// a sampler::Prefetcher reads mini-batches ahead and converts them to the form that training needs.
 #pragma once
 
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace espalier::client {
 
 // Queue of batches of type T for one consumer thread; any thread may call Cancel. `collate` converts a mini-batch to T.
-// Its queries should use the deadline that it receives, which also ends when the epoch is canceled or abandoned.
+// Queries in `collate` should use its deadline argument, which also ends when the epoch is canceled or abandoned.
 template <class T>
 class CollatedBatches {
  public:
@@ -39,7 +39,8 @@ class CollatedBatches {
   CollatedBatches& operator=(const CollatedBatches&) = delete;
 
   // Starts an epoch at `first_step`. An unfinished epoch is abandoned. A Cancel during the call cancels the new epoch.
-  // FailedPrecondition: this process was forked from the process that created this object, and lacks its threads.
+  // FailedPrecondition: this process was forked from the process that created this object, whose threads do not exist
+  // here.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     Stop();
@@ -62,12 +63,12 @@ class CollatedBatches {
     return Status();
   }
 
-  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch,
-  // and in calls after one that has returned an error. FailedPrecondition: no epoch was started.
+  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch
+  // and after an earlier call has returned an error. FailedPrecondition: no epoch was started.
   Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
-  // Like Next, but waits no longer than the deadline. DeadlineExceeded, or Cancelled if the deadline's stop was
-  // requested: the caller may request the batch again. If a query of the batch itself failed with one of these codes,
-  // later calls return nullopt.
+  // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
+  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
+  // these codes, later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();
@@ -115,7 +116,7 @@ class CollatedBatches {
   const uint32_t batches_ahead_;
   const Collate collate_;
   Mutex mutex_;
-  std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);  // null before StartEpoch, and after one that failed
+  std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);  // null before StartEpoch and after StartEpoch has failed
 };
 
 }  // namespace espalier::client

@@ -1,6 +1,6 @@
 // A loader is an EpochPlan with a LinkPlan (negatives, exclusion, columns) and a source of seeds. For a split the seeds
 // come from the graph. A list or a rank's own share is wrapped in EdgeListSeeds after its ids and rows have been
-// checked, so that errors of the arguments are returned here and not by the first batch.
+// checked, so that errors of the arguments are returned by MakeEdgeLoaderSource and not by the first batch.
 #include "services/client/loaders/edge_data_loader.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// Returns the plan for edges of these types, with rank 0 of a world of size 1.
+// Returns the plan for edges of these types as rank 0 of 1 trainer; the caller may set the rank and the split.
 Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<EdgeTypeId>& types,
                                     const EdgeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
@@ -44,18 +44,19 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
 // Creates the source. If `seeds` is null, seeds are read from the graph's splits.
 Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
                                         sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
-  const LoaderSampling draws{.by = options.sampled_by,
-                             .sampling = options.sampling,
-                             .threads = options.threads,
-                             .batches_ahead = options.batches_ahead,
-                             .want_edge_ids = options.want_edge_ids,
-                             .feature_cache = options.feature_cache};
+  const LoaderSampling sampling{.by = options.sampled_by,
+                                .sampling = options.sampling,
+                                .threads = options.threads,
+                                .batches_ahead = options.batches_ahead,
+                                .want_edge_ids = options.want_edge_ids,
+                                .feature_cache = options.feature_cache};
   EdgeLoaderSource source{.graph = graph.shared_partitions(), .seeds = std::move(seeds), .batches = nullptr};
-  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), draws));
+  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), sampling));
   return source;
 }
 
-Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<GlobalNodeId>& nodes) {
+// Checks that nodes, the endpoints of edges, exist.
+Status CheckEndpoints(const DistGraph& graph, NodeTypeId type, const std::vector<GlobalNodeId>& nodes) {
   const uint64_t num_nodes = graph.num_nodes(type);
   for (const GlobalNodeId node : nodes) {
     if (node.value < num_nodes) continue;
@@ -66,19 +67,19 @@ Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<Glob
   return Status();
 }
 
-// Checks that rows of these columns can be returned for every edge of the list: they are kept with the list and
-// complete, or the edges have ids and the graph has the column or an attached tensor of that name.
+// Checks that rows of these columns can be returned for every edge of the list: either EdgeList::rows has the column,
+// with a row for every edge, or the edges have ids and the graph has the column or an attached tensor of that name.
 Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std::vector<std::string>& columns) {
   for (const auto& [column, rows] : edges.rows) {
     if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == edges.size()) continue;
     return InvalidArgument("a list of " + std::to_string(edges.size()) + " edges has " + rows.ToString() +
-                           " as rows of the edge column '" + column + "'");
+                           " as rows of the edge column '" + column + "', expected one row for each edge");
   }
   for (const std::string& column : columns) {
     if (edges.rows.contains(column)) continue;
     if (edges.ids.size() == edges.size()) {
       RETURN_IF_ERROR(
-          graph.GatherEdgeRows(edges.type, column, {}).status());  // checks that there is such a column or tensor
+          graph.GatherEdgeRows(edges.type, column, {}).status());  // checks that the column or tensor exists
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
@@ -87,7 +88,8 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
   return Status();
 }
 
-// Checks a list of edges: lengths, endpoints, and what the options require of it. edges.type must exist.
+// Checks a list of edges: its lengths, its endpoints, and the ids and rows that the options require. edges.type must
+// exist.
 Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoaderOptions& options) {
   if (edges.sources.size() != edges.size() || (!edges.ids.empty() && edges.ids.size() != edges.size())) {
     return InvalidArgument("a list of edges has " + std::to_string(edges.sources.size()) + " sources, " +
@@ -98,8 +100,8 @@ Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoade
     return InvalidArgument(
         "want_pair_ids: the list of edges has no ids; set EdgeSplitOptions::want_ids for a share of a split");
   }
-  RETURN_IF_ERROR(CheckEnds(graph, graph.schema().SourceOf(edges.type), edges.sources));
-  RETURN_IF_ERROR(CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations));
+  RETURN_IF_ERROR(CheckEndpoints(graph, graph.schema().SourceOf(edges.type), edges.sources));
+  RETURN_IF_ERROR(CheckEndpoints(graph, graph.schema().DestinationOf(edges.type), edges.destinations));
   return CheckRowsOfEdges(graph, edges, options.edge_columns);
 }
 
@@ -118,7 +120,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   }
   plan.split = edges.split;
   plan.part = edges.part;
-  plan.num_steps = StepsOfLoader(first.back(), options.batch_size, options.last_batch);
+  plan.num_steps = CountLoaderSteps(first.back(), options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   return MakeEdgeSource(graph, nullptr, std::move(plan), options);
@@ -128,7 +130,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList e
                                               const EdgeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {edges.type}, options));
   RETURN_IF_ERROR(CheckEdges(graph, edges, options));
-  plan.num_steps = StepsOfLoader(edges.size(), options.batch_size, options.last_batch);
+  plan.num_steps = CountLoaderSteps(edges.size(), options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(edges)), std::move(plan),
@@ -141,9 +143,9 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
   RETURN_IF_ERROR(CheckEdges(graph, share.edges, options));
   if (share.largest < share.edges.size()) {
     return InvalidArgument("EdgeShare has " + std::to_string(share.edges.size()) +
-                           " edges, expected at most its `largest`, " + std::to_string(share.largest));
+                           " edges, expected at most EdgeShare::largest, which is " + std::to_string(share.largest));
   }
-  plan.num_steps = StepsOfLoader(share.largest, options.batch_size, options.last_batch);
+  plan.num_steps = CountLoaderSteps(share.largest, options.batch_size, options.last_batch);
   plan.links()->owner = graph.rank();
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(share.edges)),
                         std::move(plan), options);

@@ -42,34 +42,33 @@ struct EdgesOfSplit {
 };
 
 struct EdgeLoaderOptions {
-  // Seed edges per step, at least 1: those of all ranks together or, if the edges are an EdgeShare, those of this rank
-  // only.
+  // Seed edges per step, at least 1: of all ranks together or, if the edges are an EdgeShare, of this rank only.
   uint64_t batch_size = 0;
   bool shuffle = true;  // false: in the order of the list or split
   LastBatch last_batch = LastBatch::kKeep;
-  // Negative sampling. Negatives belong to the whole batch, not to a rank's share of it; with an EdgeShare they belong
-  // to this rank's batch and come from a random stream of this rank. kInDegree samples from the destinations of the
-  // list, or of the split's training part. kUniform with a count of 0 means no negatives, for tasks on the edges
-  // themselves.
+  // Negative sampling. Negatives are sampled for the global batch; with an EdgeShare, for this rank's batch and from a
+  // random stream of this rank. kInDegree samples from the destinations of the list, or of the split's training part.
+  // kUniform with a count of 0 means no negatives, for edge classification and regression.
   sampler::NegativeSpec negatives;
   // Excludes the seed edges and their reverses (reverse_types), given by their endpoints, from sampling in every hop.
   // They are excluded before sampling, so other edges fill the fan-out. (DGL's exclude='self' and 'reverse_types'.) For
-  // a split, or a list that is the same on all ranks, the edges of all ranks in the step are excluded; with an
-  // EdgeShare those of this rank.
+  // a split, or a list that is the same on all ranks, the seed edges of all ranks in the step are excluded; with an
+  // EdgeShare, only those of this rank.
   bool exclude_batch = true;
-  // By edge type of the loader: the edge type that has the same edges with source and destination swapped. It may be
-  // the type itself.
+  // Key: an edge type of the loader. Value: the edge type that has the same edges with source and destination swapped,
+  // which may be the key itself.
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
   uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
   bool want_edge_ids = false;      // whether blocks contain the ids of sampled edges
-  // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A list with ids returns
-  // them anyway. In a split each pair must be exactly one edge of the graph, or the split must give its edge number.
+  // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A loader over a list
+  // with ids always returns them. For a split, each pair of nodes must be exactly one edge of the graph, or the split
+  // must give its edge number.
   bool want_pair_ids = false;
   // Labels and other columns of the seed edges, returned in LinkSeeds::rows; for loaders with one edge type. For a
-  // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: rows kept
-  // with it (EdgeList::rows), otherwise columns of the graph or attached tensors, by edge id.
+  // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: columns of
+  // EdgeList::rows, otherwise columns of the graph or attached tensors, which are read by edge id.
   std::vector<std::string> edge_columns = {};
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports EdgesOfSplit only
   // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
@@ -100,8 +99,8 @@ class EdgeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // Creates a loader, which holds a reference to the graph. `collate` is called on a thread of the loader, for one
-  // batch at a time. Errors are those of MakeEdgeLoaderSource. `edges` is one of
+  // Creates a loader that holds a reference to the graph. `collate` is called on a thread of the loader, for one batch
+  // at a time. Errors are those of MakeEdgeLoaderSource. `edges` is one of
   //   EdgesOfSplit, or an EdgeList that is the same on all ranks: each rank takes its share of every batch
   //   (sampler::PositionsOfShare);
   //   EdgeShare, the edges of this rank (EdgeSplit): MiniBatch::global_num_seeds counts this rank's seeds only. All
@@ -116,12 +115,12 @@ class EdgeDataLoader {
   // Starts an epoch at `first_step`. An unfinished epoch is abandoned. FailedPrecondition: this process was forked from
   // the process that created the loader.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
-  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch,
-  // and in calls after one that has returned an error. FailedPrecondition: StartEpoch was not called.
+  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch
+  // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
-  // Like Next, but waits no longer than the deadline. DeadlineExceeded, or Cancelled if the deadline's stop was
-  // requested: the caller may request the batch again. If a query of the batch itself failed with one of these codes,
-  // later calls return nullopt.
+  // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
+  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
+  // these codes, later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

@@ -320,7 +320,8 @@ TEST_F(EdgeDataLoaderTest, RefusesInvalidEdgesAndOptions) {
       refusal(EdgeList{.type = kLinkType, .sources = {GlobalNodeId(0)}, .destinations = {beyond}}, options).message(),
       HasSubstr("endpoint of an edge: node 1500"));
   EdgeShare impossible{.edges = ReadLinks(*graph), .largest = 1};
-  EXPECT_THAT(refusal(impossible, options).message(), HasSubstr("200 edges, expected at most its `largest`, 1"));
+  EXPECT_THAT(refusal(impossible, options).message(),
+              HasSubstr("200 edges, expected at most EdgeShare::largest, which is 1"));
   options.reverse_types.clear();
   EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("names no edges"));
   EXPECT_THAT(refusal(EdgesOfSplit{{EdgeTypeId(7)}, "links"}, options).message(),

@@ -1,5 +1,5 @@
-// A step is a range of positions of the shuffled or unshuffled list. A query may name positions within the step; only
-// the edges at those positions are returned.
+// A step is a range of positions of the shuffled or unshuffled list. If a query lists positions within the step, only
+// the edges at these positions are returned.
 #include "services/client/loaders/edge_list_seeds.h"
 
 #include "services/sampler/seeds/seed_order.h"
@@ -31,25 +31,25 @@ Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery
   const uint64_t num_seeds = query.positions.has_value() ? query.positions->size() : step.size();
   sampler::GlobalBatch batch;
   batch.types.assign(num_seeds, 0);
-  std::vector<uint64_t> places;
+  std::vector<uint64_t> indices;
   for (uint64_t i = 0; i < num_seeds; ++i) {
     const uint64_t ordinal = order.OrdinalAt(step.first + (query.positions.has_value() ? (*query.positions)[i] : i));
-    places.push_back(ordinal);
+    indices.push_back(ordinal);
     batch.seeds.push_back(edges_.destinations[ordinal]);
     batch.sources.push_back(edges_.sources[ordinal]);
     if (!edges_.ids.empty()) batch.edge_ids.push_back(edges_.ids[ordinal]);
   }
   if (!query.edge_column.empty()) {
-    ASSIGN_OR_RETURN(batch.rows, RowsOfBatch(query.edge_column, places, batch.edge_ids, deadline));
+    ASSIGN_OR_RETURN(batch.rows, GatherRows(query.edge_column, indices, batch.edge_ids, deadline));
   }
   return batch;
 }
 
-Result<Tensor> EdgeListSeeds::RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
-                                          std::span<const GlobalEdgeId> ids, Deadline deadline) {
-  const auto kept = edges_.rows.find(column);
-  if (kept != edges_.rows.end()) return sampler::RowsAt(kept->second, places);
-  if (ids.size() == places.size()) return graph_.GatherEdgeRows(edges_.type, column, ids, deadline);
+Result<Tensor> EdgeListSeeds::GatherRows(const std::string& column, std::span<const uint64_t> indices,
+                                         std::span<const GlobalEdgeId> ids, Deadline deadline) {
+  const auto listed = edges_.rows.find(column);
+  if (listed != edges_.rows.end()) return sampler::RowsAt(listed->second, indices);
+  if (ids.size() == indices.size()) return graph_.GatherEdgeRows(edges_.type, column, ids, deadline);
   return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column + "'");
 }
 

@@ -1,4 +1,4 @@
-// Seed source over a list of edges of one type, which need not be those of a split.
+// Seed source over a list of edges of one type. The edges need not belong to a split.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace espalier::client {
 
 // Returns the list for every split and part of the list's edge type. The order of an epoch is the same function of
 // (seed, epoch) as for a split, so a list with the edges of a split in their original order gives the same batches as
-// the split. Rows of edge columns come from EdgeList::rows if they are kept there, otherwise by edge id from columns of
-// the graph or attached tensors. Thread-safe.
+// the split. Rows of an edge column come from EdgeList::rows if it has the column, otherwise from the column of the
+// graph or the attached tensor of that name, by edge id. Thread-safe.
 class EdgeListSeeds final : public sampler::SeedSource {
  public:
   // `graph` must outlive the object. The endpoints of the edges must be nodes of the graph.
@@ -29,8 +29,8 @@ class EdgeListSeeds final : public sampler::SeedSource {
 
  private:
   // Returns rows of the edges at these indices of the list. `ids` are their edge ids, or empty if the list has none.
-  Result<Tensor> RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
-                             std::span<const GlobalEdgeId> ids, Deadline deadline);
+  Result<Tensor> GatherRows(const std::string& column, std::span<const uint64_t> indices,
+                            std::span<const GlobalEdgeId> ids, Deadline deadline);
 
   sampler::PartitionedGraph& graph_;
   const EdgeList edges_;

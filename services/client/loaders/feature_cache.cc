@@ -1,13 +1,13 @@
-// The loader's source of mini-batches is wrapped in FeatureCache::Batches. Its Next samples ahead, ends the step of the
-// mini-batch that it returned last, and begins that of the mini-batch that it returns. A loader collates a mini-batch
-// before it asks for the next one, so a step lasts until its rows are gathered, and one thread at a time uses the
+// FeatureCache::Batches wraps the loader's source of mini-batches. Batches::Next ends the step of the previous
+// mini-batch, samples ahead, and begins the step of the mini-batch that it returns. A loader collates a mini-batch
+// before it requests the next one, so a step lasts until its rows are gathered, and one thread at a time uses the
 // cache.
 //
-// The known steps end with the epoch, because a program may start any epoch next. Cached rows stay for the next epoch,
-// and its first mini-batch does not wait for the sampling of others.
+// Steps are scheduled only within an epoch, because a program may start any epoch next. Cached rows stay for the next
+// epoch. Its first mini-batch is returned before others are sampled ahead (BatchWindow::Grow).
 //
-// The nodes of the begun step are copied: ScheduledRowCache recognizes them by their memory, and a collate may move or
-// destroy its mini-batch. Rows take many times the memory of ids.
+// The nodes of the begun step are copied: ScheduledRowCache recognizes them by their address, and `collate` may move or
+// destroy its mini-batch. The copy is small compared with the rows.
 #include "services/client/loaders/feature_cache.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class FeatureCache::Batches final : public sampler::MiniBatchSource {
     Abandon();
     return source_->StartEpoch(epoch, first_step);
   }
-  // Returns an error of sampling after the mini-batches that were sampled before it.
+  // An error of sampling is returned after the mini-batches that were sampled before it.
   Result<sampler::MiniBatch> Next(Deadline deadline) override {
     cache_->EndStep();
     SampleAhead(deadline);
@@ -75,13 +75,13 @@ class FeatureCache::Batches final : public sampler::MiniBatchSource {
     sampler::MiniBatch batch;
   };
 
-  // Samples until the window is full. The first mini-batch has the time of `deadline`; those after it have the time of
-  // one call each.
+  // Samples until the window is full. `deadline` applies to the first mini-batch of an empty window; each further
+  // mini-batch has the timeout of one call.
   void SampleAhead(const Deadline& deadline) {
     window_.Grow();
     while (!end_.has_value() && window_.HasRoom()) {
-      const Deadline ahead = Deadline::After(cache_->call_timeout_).OrStop(deadline.stop());
-      Result<sampler::MiniBatch> batch = source_->Next(window_.empty() ? deadline : ahead);
+      const Deadline call_deadline = Deadline::After(cache_->call_timeout_).OrStop(deadline.stop());
+      Result<sampler::MiniBatch> batch = source_->Next(window_.empty() ? deadline : call_deadline);
       if (!batch.ok()) {
         end_ = std::move(batch).status();
       } else {
@@ -98,7 +98,7 @@ class FeatureCache::Batches final : public sampler::MiniBatchSource {
   const std::shared_ptr<FeatureCache> cache_;
   const std::unique_ptr<sampler::MiniBatchSource> source_;
   sampler::BatchWindow<Sampled> window_;
-  std::optional<Status> end_;  // what Next returns after the mini-batches in window_: OutOfRange or an error
+  std::optional<Status> end_;  // OutOfRange or an error; returned by Next after the mini-batches in window_
 };
 
 Result<std::shared_ptr<FeatureCache>> FeatureCache::Make(const DistGraph& graph, const FeatureCacheOptions& options) {

@@ -1,6 +1,6 @@
-// A data loader's cache for feature rows of other machines. It keeps the rows that the next mini-batches read soonest,
-// which are known because mini-batches are sampled some steps before their rows are read. The values of rows do not
-// depend on the cache, only the number of rows that graph servers send does.
+// A data loader's cache for feature rows that are stored on other machines. The loader samples mini-batches some steps
+// before their rows are read, so the cache can keep the rows that will be read soonest. The cache reduces the number of
+// rows that graph servers send; it does not change their values.
 //
 //   ASSIGN_OR_RETURN(options.feature_cache,
 //                    FeatureCache::Make(*graph, {.columns = {{paper, "feat"}}, .memory_bytes = uint64_t{2} << 30}));
@@ -27,10 +27,11 @@
 namespace espalier::client {
 
 struct FeatureCacheOptions {
-  // Node columns of the graph whose rows are kept, at least one. Attached tensors change and cannot be kept.
+  // Node columns of the graph whose rows are cached, at least one. Attached tensors cannot be cached, because they
+  // change.
   std::vector<std::pair<NodeTypeId, std::string>> columns;
   // Limit for the rows, their index and the node ids of the steps that are sampled ahead, in bytes, at least 1. The
-  // mini-batches themselves take at most as much in addition.
+  // mini-batches that are sampled ahead may take as many bytes in addition.
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;  // 1 to 1000: mini-batches sampled ahead of the one whose rows are read
 };
@@ -42,25 +43,25 @@ class FeatureCache {
   static constexpr uint32_t kMaxSteps = 1000;
 
   // Creates a cache, which holds a reference to the graph. If this process maps or loads all partitions, the cache
-  // keeps nothing. InvalidArgument: a number is out of range, or there are no columns. NotFound: a column does not
-  // exist.
+  // stays empty. InvalidArgument: a number is out of range, or there are no columns. NotFound: a column does not exist.
   static Result<std::shared_ptr<FeatureCache>> Make(const DistGraph& graph, const FeatureCacheOptions& options);
 
-  // Returns the rows of DistGraph::GatherNodeRows, without requests for rows in the cache if `column` is kept and
-  // `nodes` are all nodes of the type in the mini-batch that the loader collates. Called by the loader's `collate`
-  // only. Errors are those of DistGraph::GatherNodeRows.
+  // Like DistGraph::GatherNodeRows, with the same errors. If `column` is cached and `nodes` are all nodes of the type
+  // in the mini-batch that is being collated, rows in the cache are not requested from servers. Must be called only by
+  // the loader's `collate`.
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 const Deadline& deadline);
 
-  // Returns how many rows the collated mini-batches have read, without the newest mini-batch. Thread-safe.
+  // Returns how many rows all mini-batches before the newest one have found in the cache and fetched from servers.
+  // Thread-safe.
   sampler::RowCacheCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the memory that FeatureCacheOptions::memory_bytes limits, in bytes, as it was when the mini-batch before
-  // the newest one ended. Thread-safe.
+  // Returns how many of the FeatureCacheOptions::memory_bytes were in use at the end of the mini-batch before the
+  // newest one. Thread-safe.
   uint64_t held_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For loaders: returns a source of the same mini-batches that samples ahead for `cache`. It owns `source` and a
-  // reference to `cache`. FailedPrecondition: another loader uses the cache. InvalidArgument: the cache is of another
-  // graph.
+  // reference to `cache`. FailedPrecondition: another loader uses the cache. InvalidArgument: the cache was made for
+  // another graph.
   static Result<std::unique_ptr<sampler::MiniBatchSource>> SampleAhead(
       std::shared_ptr<FeatureCache> cache, const DistGraph& graph, std::unique_ptr<sampler::MiniBatchSource> source);
 
@@ -77,13 +78,13 @@ class FeatureCache {
   const std::shared_ptr<sampler::PartitionedGraph> graph_;
   const std::chrono::milliseconds call_timeout_;
   const FeatureCacheOptions options_;
-  // Used by the thread that makes the loader's mini-batches; null if no row comes from another machine.
+  // Used by the thread that makes the loader's mini-batches; null if no rows are remote.
   const std::unique_ptr<sampler::ScheduledRowCache> rows_;
-  bool has_begun_ = false;
+  bool has_begun_ = false;                        // whether a step has begun
   std::vector<std::vector<GlobalNodeId>> nodes_;  // of the begun step
 
   mutable Mutex mutex_;
-  bool is_used_ ABSL_GUARDED_BY(mutex_) = false;  // by a loader
+  bool is_used_ ABSL_GUARDED_BY(mutex_) = false;  // whether a loader uses the cache
   sampler::RowCacheCounts counts_ ABSL_GUARDED_BY(mutex_);
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

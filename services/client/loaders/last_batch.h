@@ -11,7 +11,7 @@ namespace espalier::client {
 enum class LastBatch { kKeep, kDrop };
 
 // Returns the number of steps of an epoch over `total` seeds. batch_size > 0.
-inline uint64_t StepsOfLoader(uint64_t total, uint64_t batch_size, LastBatch last) {
+inline uint64_t CountLoaderSteps(uint64_t total, uint64_t batch_size, LastBatch last) {
   return last == LastBatch::kDrop ? total / batch_size : sampler::StepsOfEpoch(total, batch_size);
 }
 

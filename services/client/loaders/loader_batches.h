@@ -26,17 +26,17 @@ struct LoaderSampling {
   SampledBy by = SampledBy::kThisProcess;
   sampler::SamplingSpec sampling;
   int threads = 1;                              // kThisProcess: number of sampling threads
-  uint32_t batches_ahead = 2;                   // number of prefetched batches; kSamplers: per sampler process
+  uint32_t batches_ahead = 2;                   // number of prefetched batches, with kSamplers for each sampler process
   bool want_edge_ids = false;                   // whether blocks contain edge ids
-  std::shared_ptr<FeatureCache> feature_cache;  // null: none
+  std::shared_ptr<FeatureCache> feature_cache;  // null: no cache
 };
 
-// Creates a source of mini-batches. `seeds` are the seeds of a list; null: seeds of the graph's splits. `graph` and
-// `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler processes,
-// InvalidArgument if they do not sample batches of this kind. Errors of a feature cache: those of
+// Creates a source of mini-batches. `seeds` are the seeds of a list; null: the seeds of the split that `plan` names.
+// `graph` and `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler
+// processes, InvalidArgument if they do not sample batches of this kind. Errors of a feature cache: those of
 // FeatureCache::SampleAhead.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
-                                                                    const LoaderSampling& draws);
+                                                                    const LoaderSampling& options);
 
 }  // namespace espalier::client

@@ -4,10 +4,9 @@
 #include "services/client/loaders/node_data_loader.h"
 
 namespace espalier::client {
-
 namespace {
 
-// Returns the part of the plan that lists and splits have in common. The caller sets the name of the split.
+// Returns the part of the plan that lists and splits have in common. The caller sets the split and the rank.
 Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const NodeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
   RETURN_IF_ERROR(graph.schema().CheckNodeType(options.seed_type));
@@ -27,7 +26,7 @@ LoaderSampling MakeSampling(const NodeLoaderOptions& options) {
           .feature_cache = options.feature_cache};
 }
 
-// Creates a source over a list of nodes for rank `rank` of `num_trainers`. An epoch has `positions` seeds, at least
+// Creates a source over a list of nodes for `rank` of `num_trainers` trainers. An epoch has `positions` seeds, at least
 // nodes.size(); positions after the last node have no seed.
 Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
                                     uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
@@ -58,7 +57,7 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const Node
   ASSIGN_OR_RETURN(const uint64_t total, graph.partitions().Count(options.seed_type, nodes.split, nodes.part));
   plan.split = nodes.split;
   plan.part = nodes.part;
-  plan.num_steps = StepsOfLoader(total, options.batch_size, options.last_batch);
+  plan.num_steps = CountLoaderSteps(total, options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
@@ -76,7 +75,7 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare 
                                               const NodeLoaderOptions& options) {
   if (share.largest < share.nodes.size()) {
     return InvalidArgument("NodeShare has " + std::to_string(share.nodes.size()) +
-                           " nodes, expected at most its `largest`, " + std::to_string(share.largest));
+                           " nodes, expected at most NodeShare::largest, which is " + std::to_string(share.largest));
   }
   return MakeSource(graph, std::move(share.nodes), share.largest, 1, Rank(0), options);
 }

@@ -37,7 +37,7 @@ struct NodesOfSplit {
 
 struct NodeLoaderOptions {
   NodeTypeId seed_type;
-  uint64_t batch_size = 0;  // at least 1: seeds per step, of all ranks; for a NodeShare, of this rank only
+  uint64_t batch_size = 0;  // at least 1: seeds per step of all ranks together; for a NodeShare, of this rank only
   bool shuffle = true;      // false: in the order of the list, or of original ids in a split
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed
@@ -98,12 +98,12 @@ class NodeDataLoader {
   // Starts an epoch at `first_step`. An unfinished epoch is abandoned. FailedPrecondition: this process was forked from
   // the process that created the loader.
   Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
-  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch,
-  // and in calls after one that has returned an error. FailedPrecondition: StartEpoch was not called.
+  // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch
+  // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
-  // Like Next, but waits no longer than the deadline. DeadlineExceeded, or Cancelled if the deadline's stop was
-  // requested: the caller may request the batch again. If a query of the batch itself failed with one of these codes,
-  // later calls return nullopt.
+  // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
+  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
+  // these codes, later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

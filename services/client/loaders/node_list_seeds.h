@@ -1,4 +1,4 @@
-// Seed source over a list of nodes of one type, which need not be those of a split.
+// Seed source over a list of nodes of one type. The nodes need not belong to a split.
 #pragma once
 
 #include <utility>

@@ -141,9 +141,9 @@ TEST_P(SamplerLoadersTest, RefuseOptionsUnsupportedBySamplers) {
   };
   const Status of_list = refusal(*graph, std::vector<GlobalNodeId>{GlobalNodeId(1)});
   EXPECT_EQ(of_list.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(of_list.message(), HasSubstr("not lists and shares of one rank"));
+  EXPECT_THAT(of_list.message(), HasSubstr("not lists or the share of one rank"));
   EXPECT_THAT(refusal(*graph, NodeShare{.nodes = {GlobalNodeId(1)}, .largest = 1}).message(),
-              HasSubstr("not lists and shares of one rank"));
+              HasSubstr("not lists or the share of one rank"));
   NodesOfSplit tests = Nodes();
   tests.part = graph::SplitPartName::kTest;
   EXPECT_THAT(refusal(*graph, tests).message(), HasSubstr("serve only batches of training seeds"));
@@ -157,7 +157,7 @@ TEST_P(SamplerLoadersTest, RefuseOptionsUnsupportedBySamplers) {
   const auto list = SplitEdges(*graph, Edges().types.front(), Edges().split, graph::SplitPartName::kTrain);
   ASSERT_TRUE(list.ok()) << list.status().ToString();
   EXPECT_THAT(DistEdgeDataLoader::Make(*graph, *list, of_edges, no_collate).status().message(),
-              HasSubstr("not lists and shares of one rank"));
+              HasSubstr("not lists or the share of one rank"));
 }
 
 TEST_P(SamplerLoadersTest, SamplersReceiveJobName) {

@@ -1,6 +1,7 @@
 // Flow control by credits: the sampler may send one mini-batch for each credit. The first request grants
-// `batches_ahead` credits, and Next grants one for each message that it returns. Only one write may be pending, so
-// credits that become due during a write are granted together after it. The reader owns itself (self_) until OnDone.
+// `batches_ahead` credits, and Next grants one more for each message that it returns. gRPC allows one pending write, so
+// the credits of messages that are returned during a write are granted together after the write. The reader owns itself
+// (self_) until OnDone.
 #include "services/client/remote/batch_stream_reader.h"
 
 #include <utility>
@@ -73,7 +74,7 @@ void BatchStreamReader::OnReadDone(bool ok) {
       StartRead(&incoming_);
       return;
     }
-    // No further message will arrive or be accepted. Without the hold, OnDone follows the end of a pending write.
+    // No further message will arrive or be accepted. After RemoveHold, gRPC calls OnDone when no write is pending.
     broken_ = true;
     sent_too_many_ = ok;
   }

@@ -17,13 +17,13 @@
 
 namespace espalier::client {
 
-// gRPC calls the On... functions on its own threads; Next is for one consumer thread. gRPC never calls an On...
-// function inside a Start... call, so Start... is called with the mutex held.
+// gRPC calls the On... functions on its own threads. Next is for one consumer thread; Cancel is thread-safe. gRPC never
+// calls an On... function inside a Start... call, so Start... is called with the mutex held.
 class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public std::enable_shared_from_this<BatchStreamReader> {
  public:
-  // Opens the stream and grants `batches_ahead` credits, which limit the number of queued batches. A batch that the
-  // sampler sends without a credit ends the stream with INTERNAL.
+  // Opens the stream and grants `batches_ahead` credits. The sampler sends one mini-batch per credit, so at most that
+  // many are queued. A batch that the sampler sends without a credit ends the stream with INTERNAL.
   static std::shared_ptr<BatchStreamReader> Open(std::shared_ptr<rpc::Peer> sampler,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
@@ -54,6 +54,7 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   explicit BatchStreamReader(std::shared_ptr<rpc::Peer> sampler) : sampler_(std::move(sampler)) {}
 
   bool HasMessageOrEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_ || !messages_.empty(); }
+  // Sends credits_to_grant_ to the sampler, unless a write is pending.
   void GrantCredits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<rpc::Peer> sampler_;
@@ -67,10 +68,10 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   uint32_t credits_to_grant_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t open_credits_ ABSL_GUARDED_BY(mutex_) = 0;  // credits that the sampler may still use
   bool sent_too_many_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // no further message is read; OnDone gets the status
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;  // a write is pending
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // no further message is read; OnDone gets the status
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  Status end_ ABSL_GUARDED_BY(mutex_);
+  Status end_ ABSL_GUARDED_BY(mutex_);  // status of the ended stream, never OK
 
   std::optional<std::stop_callback<CancelStream>> on_stop_;
 };

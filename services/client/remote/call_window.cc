@@ -1,6 +1,6 @@
 // Start requests the first max_in_flight pieces. Each completed call then requests the next piece, or decrements
 // in_flight_ if there is none or the query has failed; the call that decrements it to 0 calls `done`. The functions of
-// the query and `done` are called without the lock.
+// the PiecewiseRequest and `done` are called without the lock.
 #include "services/client/remote/call_window.h"
 #include "services/base/mutex.h"
 
@@ -28,15 +28,15 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
  private:
   void Request(size_t piece) {
-    rpc::CallWithRetries(callee_, request_.method, request_.request_of(piece), deadline_,
+    rpc::CallWithRetries(callee_, request_.method, request_.encode_request(piece), deadline_,
                          [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
-                           self->OnReply(reply.ok() ? self->request_.take_reply(piece, *reply)
+                           self->OnReply(reply.ok() ? self->request_.handle_reply(piece, *reply)
                                                     : self->HandleError(piece, reply.status()));
                          });
   }
 
   Status HandleError(size_t piece, const Status& error) const {
-    return request_.take_error ? request_.take_error(piece, error) : error;
+    return request_.handle_error ? request_.handle_error(piece, error) : error;
   }
 
   void OnReply(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {

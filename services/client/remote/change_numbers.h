@@ -1,4 +1,4 @@
-// Sequence numbers of the changes of one client at one server, with which the server applies each change once.
+// Sequence numbers of the changes that one client makes on one server. The server uses them to apply each change once.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace espalier::client {
 
-// Thread-safe. Held by shared_ptr: each pending change holds one too, so the numbers outlive the client's other state.
+// Thread-safe. Held by std::shared_ptr: pending changes hold references, so this object may outlive the client that
+// created it.
 class ChangeNumbers {
  public:
-  // Returns the identity of a new change, which is pending until End. lowest_under_way is the lowest pending sequence
-  // number: the server may forget all changes below it.
+  // Returns the identity of a new change, which is pending until End. Its lowest_under_way is the lowest pending
+  // sequence number: the server may forget all changes with lower numbers.
   tensor::v1::Change Begin() ABSL_LOCKS_EXCLUDED(mutex_) {
     tensor::v1::Change change;
     change.set_client_id(client_id_);

@@ -1,6 +1,6 @@
-// A query has two phases. ReadFirst reads as many rows as fit into a response if a row has kGuessedRowBytes, or one row
-// if these are too large. ReadRemaining computes from the actual size how many rows fit into a response and reads the
-// other edges in pieces of that many rows.
+// A query has two phases. ReadFirst reads as many rows as fit into a response if a row has kGuessedRowBytes; if the
+// response is too large, it reads a single row instead. ReadRemaining computes from the actual row size how many rows
+// fit into a response and reads the remaining edges in pieces of that many rows.
 #include "services/client/remote/edge_row_pieces.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace espalier::client {
 namespace {
 
 constexpr const char* kGatherEdgeRows = "/espalier.graph.v1.GraphStore/GatherEdgeRows";
-// Assumed size of a row for the first call. Actual rows may be far larger before that many of them exceed a message.
+// Assumed size of a row for the first call. The first response still fits into a message if rows are several times as
+// large.
 constexpr size_t kGuessedRowBytes = size_t{16} << 10;
 
 // State shared by all calls of a query.
@@ -52,12 +53,12 @@ Result<Tensor> DecodeEdgeRows(const grpc::ByteBuffer& reply, size_t count) {
   return InvalidArgument("the server sent " + rows.ToString() + " as rows of " + std::to_string(count) + " edges");
 }
 
-// Checks dtype and row shape of a piece when it arrives. JoinRows allocates memory for all rows according to the first
-// piece, so differing pieces must fail before.
-Status CheckRowsAreAlike(const Tensor& first, const Tensor& rows) {
-  const bool alike = first.dtype() == rows.dtype() && first.shape().size() == rows.shape().size() &&
-                     std::equal(first.shape().begin() + 1, first.shape().end(), rows.shape().begin() + 1);
-  if (alike) return Status();
+// Checks that a piece has the dtype and row shape of the first piece. JoinRows allocates memory for all rows according
+// to the first piece, so another piece must fail when it arrives.
+Status CheckSameRowShape(const Tensor& first, const Tensor& rows) {
+  const bool is_same = first.dtype() == rows.dtype() && first.shape().size() == rows.shape().size() &&
+                       std::equal(first.shape().begin() + 1, first.shape().end(), rows.shape().begin() + 1);
+  if (is_same) return Status();
   return InvalidArgument("the server sent rows " + rows.ToString() + ", expected rows like " + first.ToString());
 }
 
@@ -67,14 +68,14 @@ void ReadRange(const std::shared_ptr<EdgeRowsGather>& gather, const EdgeRange& r
   const size_t num_before = gather->pieces.size();
   PiecewiseRequest requested{.method = kGatherEdgeRows, .num_pieces = range.num_pieces()};
   gather->pieces.resize(num_before + requested.num_pieces);
-  requested.request_of = [gather, range](size_t piece) {
+  requested.encode_request = [gather, range](size_t piece) {
     const Tensor ids = messages::WideIdTensor(range.Piece(gather->row_query.edges, piece));
     return rpc::EncodeFrame(gather->row_query.header, std::span(&ids, 1));
   };
-  requested.take_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {
+  requested.handle_reply = [gather, range, num_before](size_t piece, const grpc::ByteBuffer& reply) -> Status {
     Tensor& rows = gather->pieces[num_before + piece];
     ASSIGN_OR_RETURN(rows, DecodeEdgeRows(reply, range.Piece(gather->row_query.edges, piece).size()));
-    return num_before == 0 ? Status() : CheckRowsAreAlike(gather->pieces.front(), rows);
+    return num_before == 0 ? Status() : CheckSameRowShape(gather->pieces.front(), rows);
   };
   const EdgeRowsQuery& row_query = gather->row_query;
   RequestInPieces(row_query.callee, std::move(requested), row_query.calls_in_flight, deadline, std::move(done));
@@ -87,20 +88,21 @@ Result<Tensor> JoinRows(EdgeRowsGather& gather) {
   return rows.Take();
 }
 
-// Reads the remaining edges with as many rows per call as the size of the first rows allows.
+// Reads the edges after the first `num_first`, with as many rows per call as the size of the first rows allows.
 void ReadRemaining(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
                    const sampler::Done<Tensor>& done) {
   const EdgeRowsQuery& row_query = gather->row_query;
   const size_t num_edges = row_query.edges.size();
   if (num_first == num_edges) return done(JoinRows(*gather));
   const size_t row_bytes = std::max<size_t>(1, gather->pieces.front().row_bytes());
-  const EdgeRange others{.first = num_first,
-                         .last = num_edges,
-                         .rows_per_call = std::max<size_t>(1, row_query.reply_bytes_per_call / row_bytes)};
-  ReadRange(gather, others, deadline,
+  const EdgeRange remaining{.first = num_first,
+                            .last = num_edges,
+                            .rows_per_call = std::max<size_t>(1, row_query.reply_bytes_per_call / row_bytes)};
+  ReadRange(gather, remaining, deadline,
             [gather, done](const Status& status) { done(status.ok() ? JoinRows(*gather) : Result<Tensor>(status)); });
 }
 
+// Reads the first `num_first` edges, then the remaining ones.
 void ReadFirst(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
                sampler::Done<Tensor> done) {
   const EdgeRange first_edges{.first = 0, .last = num_first, .rows_per_call = std::max<size_t>(1, num_first)};

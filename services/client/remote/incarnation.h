@@ -6,8 +6,8 @@
 
 namespace espalier::client {
 
-// The value never decreases. In a trainer it is constant; a sampler process outlives trainers and raises it to the
-// newest incarnation that it has served. Thread-safe.
+// The value never decreases. In a trainer it is constant. A sampler process outlives trainers and raises it to the
+// newest incarnation of the trainers that it has served. Thread-safe.
 class Incarnation {
  public:
   explicit Incarnation(uint64_t first) : current_(first) {}

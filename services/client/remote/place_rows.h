@@ -11,8 +11,8 @@
 
 namespace espalier::client {
 
-// Copies the rows of one piece from a frame with header Response to `positions` of the sink. InvalidArgument: the frame
-// has another number of bytes.
+// Copies the rows of one piece from a frame with header Response to `positions` of the sink. InvalidArgument: the size
+// of the frame's tensor data is not that of positions.size() rows.
 template <class Response>
 Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
@@ -21,7 +21,7 @@ Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, st
   if (reader.remaining() != positions.size() * sink.row_bytes) {
     return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
                            " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
-                           std::to_string(sink.row_bytes));
+                           std::to_string(sink.row_bytes) + " bytes");
   }
   for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
   return Status();

@@ -1,5 +1,5 @@
 // Reads and pushes are split into pieces of about bytes_per_call bytes, a few of them in flight (call_window.h). A
-// piece of gradients has the step, the rank, its number and the number of pieces, with which the server applies it once
+// piece of gradients carries the step, the rank, its number and the number of pieces, so the server applies it once
 // even if it arrives repeatedly. Every call may therefore be retried (rpc/call.h).
 #include "services/client/remote/remote_embeddings.h"
 
@@ -34,8 +34,9 @@ tensor::v1::SparseOptimizer ToProto(const sampler::SparseOptimizer& optimizer) {
   return proto;
 }
 
-void RequestAcknowledgedEmbedding(std::shared_ptr<rpc::Peer> peer, const char* method, const grpc::ByteBuffer& request,
-                                  Deadline deadline, sampler::DoneStatus done) {
+// Sends a request whose response has no content, and calls `done` with the status of the call.
+void CallForStatus(std::shared_ptr<rpc::Peer> peer, const char* method, const grpc::ByteBuffer& request,
+                   Deadline deadline, sampler::DoneStatus done) {
   rpc::CallWithRetries(std::move(peer), method, request, deadline,
                        [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); });
 }
@@ -55,8 +56,7 @@ void RemoteEmbeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadl
   *request.mutable_optimizer() = ToProto(spec.optimizer);
   request.set_num_trainers(spec.num_trainers);
   request.set_first_version(spec.first_version);
-  RequestAcknowledgedEmbedding(peer_, kCreateEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
-                               std::move(done));
+  CallForStatus(peer_, kCreateEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
 }
 
 void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
@@ -72,13 +72,13 @@ void RemoteEmbeddings::Read(const sampler::TensorId& embedding, uint64_t version
   header.set_version(version);
   header.set_row_bytes(sink.row_bytes);
   PiecewiseRequest query{.method = kReadEmbedding, .num_pieces = NumPieces(rows.size(), rows_per_call)};
-  query.request_of = [header, rows, rows_per_call](size_t piece) {
-    const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
+  query.encode_request = [header, rows, rows_per_call](size_t piece) {
+    const Tensor ids = messages::LocalIdTensor(SelectPiece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
-  query.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
+  query.handle_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
     return PlaceRows<tensor::v1::ReadEmbeddingResponse>(
-        reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
+        reply, sink, sink.positions.subspan(piece * rows_per_call, SelectPiece(rows, piece, rows_per_call).size()));
   };
   RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
@@ -106,17 +106,17 @@ void RemoteEmbeddings::Push(const sampler::TensorId& embedding, sampler::Gradien
   header.set_learning_rate(piece.learning_rate);
 
   PiecewiseRequest query{.method = kPushGradients, .num_pieces = num_pieces};
-  query.request_of = [header, whole = std::move(piece), rows_per_call](size_t number) {
-    const std::span<const LocalRowId> rows = Piece(std::span<const LocalRowId>(whole.rows), number, rows_per_call);
+  query.encode_request = [header, all = std::move(piece), rows_per_call](size_t number) {
+    const std::span<const LocalRowId> rows = SelectPiece(std::span<const LocalRowId>(all.rows), number, rows_per_call);
     tensor::v1::PushGradientsRequest request = header;
     request.set_piece(static_cast<uint32_t>(number));
-    const std::byte* bytes = whole.gradients.bytes() + number * rows_per_call * whole.gradients.row_bytes();
+    const std::byte* bytes = all.gradients.bytes() + number * rows_per_call * all.gradients.row_bytes();
     const Tensor tensors[] = {messages::LocalIdTensor(rows),
-                              Tensor::Wrap(DType::kF32, {static_cast<int64_t>(rows.size()), whole.gradients.shape()[1]},
-                                           bytes, std::make_shared<Tensor>(whole.gradients))};
+                              Tensor::Wrap(DType::kF32, {static_cast<int64_t>(rows.size()), all.gradients.shape()[1]},
+                                           bytes, std::make_shared<Tensor>(all.gradients))};
     return rpc::EncodeFrame(std::move(request), tensors);
   };
-  query.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+  query.handle_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
   RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
 
@@ -124,8 +124,7 @@ void RemoteEmbeddings::Drop(const sampler::TensorId& embedding, Deadline deadlin
   tensor::v1::DropEmbeddingRequest request;
   *request.mutable_identity() = options_.identity();
   *request.mutable_embedding() = ToProto(embedding);
-  RequestAcknowledgedEmbedding(peer_, kDropEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline,
-                               std::move(done));
+  CallForStatus(peer_, kDropEmbedding, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
 }
 
 }  // namespace espalier::client

@@ -1,6 +1,6 @@
-// A call that changes tensors has a change number, with which the server runs the function once even if the request
-// arrives repeatedly. For other calls the list of functions says whether the function is idempotent. The first such
-// call queries the list, and the object keeps it.
+// A call that changes tensors has a change number, so the server runs the function once even if the request arrives
+// repeatedly. Any other call is retried only if the function is idempotent, which the server's list of functions says.
+// The first such call queries the list and stores it.
 #include "services/client/remote/remote_functions.h"
 
 #include <map>
@@ -31,37 +31,40 @@ Result<Tensor> DecodeResponse(const Result<grpc::ByteBuffer>& reply) {
 }  // namespace
 
 struct RemoteFunctions::State {
-  State(std::shared_ptr<rpc::Peer> p, std::shared_ptr<ChangeNumbers> c, std::function<tensor::v1::RequestIdentity()> i)
-      : peer(std::move(p)), changes(std::move(c)), identity(std::move(i)) {}
+  State(std::shared_ptr<rpc::Peer> the_peer, std::shared_ptr<ChangeNumbers> the_changes,
+        std::function<tensor::v1::RequestIdentity()> make_identity)
+      : peer(std::move(the_peer)), changes(std::move(the_changes)), identity(std::move(make_identity)) {}
 
   const std::shared_ptr<rpc::Peer> peer;
   const std::shared_ptr<ChangeNumbers> changes;
   const std::function<tensor::v1::RequestIdentity()> identity;
   Mutex mutex;
-  // By function; absent until the server has returned the list.
+  // By function name; absent until the server has returned the list.
   std::optional<std::map<std::string, bool>> is_idempotent ABSL_GUARDED_BY(mutex);
 
-  // Returns whether a call may be retried; nullopt before the list is known. A call of an unknown function is not
-  // retried: the server returns an error.
-  std::optional<bool> MayRepeat(const std::string& function) ABSL_LOCKS_EXCLUDED(mutex) {
+  // Returns whether a call of the function may be retried; nullopt until the server has returned the list. A function
+  // that is not in the list is not retried: the server returns an error.
+  std::optional<bool> CanRetry(const std::string& function) ABSL_LOCKS_EXCLUDED(mutex) {
     MutexLock lock(&mutex);
     if (!is_idempotent) return std::nullopt;
     const auto found = is_idempotent->find(function);
     return found != is_idempotent->end() && found->second;
   }
 
-  Status Remember(const Result<grpc::ByteBuffer>& reply) ABSL_LOCKS_EXCLUDED(mutex) {
+  Status StoreList(const Result<grpc::ByteBuffer>& reply) ABSL_LOCKS_EXCLUDED(mutex) {
     if (!reply.ok()) return reply.status();
     ASSIGN_OR_RETURN(const rpc::Frame<function::v1::ListFunctionsResponse> frame,
                      rpc::DecodeFrame<function::v1::ListFunctionsResponse>(*reply));
     std::map<std::string, bool> listed;
-    for (const function::v1::Function& one : frame.header.functions()) listed[one.name()] = one.is_idempotent();
+    for (const function::v1::Function& function : frame.header.functions()) {
+      listed[function.name()] = function.is_idempotent();
+    }
     MutexLock lock(&mutex);
     is_idempotent = std::move(listed);
     return Status();
   }
 
-  function::v1::CallFunctionRequest HeaderFor(const std::string& name) const {
+  function::v1::CallFunctionRequest MakeHeader(const std::string& name) const {
     function::v1::CallFunctionRequest header;
     *header.mutable_identity() = identity();
     header.set_function(name);
@@ -69,7 +72,7 @@ struct RemoteFunctions::State {
   }
 
   void SendChange(const std::string& name, const Tensor& request, Deadline deadline, sampler::Done<Tensor> done) const {
-    function::v1::CallFunctionRequest header = HeaderFor(name);
+    function::v1::CallFunctionRequest header = MakeHeader(name);
     *header.mutable_change() = changes->Begin();
     const uint64_t sequence = header.change().sequence();
     rpc::CallWithRetries(peer, kCallFunction, rpc::EncodeFrame(std::move(header), std::span(&request, 1)), deadline,
@@ -79,12 +82,12 @@ struct RemoteFunctions::State {
                          });
   }
 
-  void Send(const std::string& name, const Tensor& request, bool may_repeat, Deadline deadline,
+  void Send(const std::string& name, const Tensor& request, bool can_retry, Deadline deadline,
             sampler::Done<Tensor> done) const {
-    function::v1::CallFunctionRequest header = HeaderFor(name);
+    function::v1::CallFunctionRequest header = MakeHeader(name);
     const grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
     auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(DecodeResponse(reply)); };
-    if (may_repeat) {
+    if (can_retry) {
       rpc::CallWithRetries(peer, kCallFunction, message, deadline, std::move(take));
     } else {
       rpc::CallOnce(peer, kCallFunction, message, deadline, std::move(take));
@@ -101,16 +104,16 @@ void RemoteFunctions::Call(const std::string& function, const Tensor& request, s
   if (effect == sampler::TensorEffect::kChanges) {
     return state_->SendChange(function, request, deadline, std::move(done));
   }
-  if (const std::optional<bool> may_repeat = state_->MayRepeat(function)) {
-    return state_->Send(function, request, *may_repeat, deadline, std::move(done));
+  if (const std::optional<bool> can_retry = state_->CanRetry(function)) {
+    return state_->Send(function, request, *can_retry, deadline, std::move(done));
   }
   function::v1::ListFunctionsRequest list;
   *list.mutable_identity() = state_->identity();
   rpc::CallWithRetries(
       state_->peer, kListFunctions, rpc::EncodeFrame(std::move(list), {}), deadline,
       [state = state_, function, request, deadline, done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
-        if (Status remembered = state->Remember(reply); !remembered.ok()) return done(std::move(remembered));
-        state->Send(function, request, state->MayRepeat(function).value_or(false), deadline, done);
+        if (Status stored = state->StoreList(reply); !stored.ok()) return done(std::move(stored));
+        state->Send(function, request, state->CanRetry(function).value_or(false), deadline, done);
       });
 }
 

@@ -16,14 +16,14 @@ namespace espalier::client {
 // Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemoteFunctions {
  public:
-  // `changes` numbers all changes that this client makes on the server of `peer`, including those of other objects.
-  // `identity` returns the identity of a request that is created now; it may be called on any thread.
+  // `changes` numbers all changes that this client makes on the server of `peer`, including changes by other objects.
+  // `identity` returns the identity for a new request; it may be called on any thread.
   RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
                   std::function<tensor::v1::RequestIdentity()> identity);
 
   // Implements PartitionAccess::CallFunction. Calls that change tensors are numbered and retried until the deadline
-  // while the server cannot be reached. Calls of idempotent functions are retried too; the list of functions is queried
-  // once. Calls of other functions are not retried.
+  // while the server cannot be reached. Calls of idempotent functions are retried too; the list of functions, which
+  // says which are idempotent, is queried once. All other calls are not retried.
   void Call(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
             sampler::Done<Tensor> done);
 

@@ -1,6 +1,6 @@
 // With S samplers, the steps of an epoch form S lanes: lane i has the steps with step mod S = i. StartEpoch opens one
 // stream for each lane. Next takes the message of the next step from its lane, so batches are in step order. If a
-// stream ends with an error that another sampler may not have, TakeOver moves the lane to the next sampler, and
+// stream ends because its sampler is unreachable or stopping, TakeOver moves the lane to the next sampler, and
 // AwaitMessage opens a stream there from the missing step. After a round through all samplers without a batch,
 // AwaitMessage waits with increasing, jittered delays. If the deadline of the caller passes, the stream stays open for
 // the next call.
@@ -26,8 +26,10 @@ namespace {
 
 constexpr const char* kMethod = "Stream";  // name in metrics, which count a mini-batch as a call
 
-// Returns whether this is the error of an unreachable or stopping sampler, which another sampler may not have.
-bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
+// Returns whether `code` is the error of an unreachable or stopping sampler; another sampler may then serve its steps.
+bool IsUnreachableOrStopping(StatusCode code) {
+  return code == StatusCode::kUnavailable || code == StatusCode::kCancelled;
+}
 
 Status CheckSampledEdgesHaveIds(const sampler::MiniBatch& batch) {
   for (const sampler::BatchLayer& layer : batch.layers) {
@@ -42,9 +44,9 @@ Status CheckSampledEdgesHaveIds(const sampler::MiniBatch& batch) {
 // Checks the size of the first message of a stream, which contains the fan-outs of all layers and relations.
 Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec,
                         const RemoteMiniBatchOptions& options) {
-  constexpr size_t kNumbers = 1024;  // upper bound for the remaining fields
-  const size_t size_bytes =
-      messages::EncodeStart(plan, spec).ByteSizeLong() + options.partition_key.size() + options.job.size() + kNumbers;
+  constexpr size_t kOtherBytes = 1024;  // upper bound for the remaining fields
+  const size_t size_bytes = messages::EncodeStart(plan, spec).ByteSizeLong() + options.partition_key.size() +
+                            options.job.size() + kOtherBytes;
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
   return ResourceExhausted("the fan-outs of " + std::to_string(spec.layers.size()) + " layers take " +
                            std::to_string(size_bytes) + " bytes in a request to a sampler, the limit is " +
@@ -165,7 +167,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
 void RemoteMiniBatchSource::Count(const Result<grpc::ByteBuffer>& message, double seconds) const {
   const StatusCode code = message.status().code();
   if (options_.channel.metrics == nullptr || code == StatusCode::kOutOfRange || code == StatusCode::kCancelled) return;
-  options_.channel.metrics->Count(
+  options_.channel.metrics->CountCall(
       kMethod, {.code = code, .seconds = seconds, .reply_bytes = message.ok() ? message->Length() : 0});
 }
 
@@ -191,17 +193,17 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     if (options_.channel.stop.stop_requested()) {
       return Cancelled("the process was asked to stop while it waited for a mini-batch");
     }
-    if (deadline.stop().stop_requested()) return Cancelled("the call was cancelled");  // the stream stays
+    if (deadline.stop().stop_requested()) return Cancelled("the call was cancelled");  // stream stays open
     if (cancelled.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was cancelled");
     const StatusCode code = message.status().code();
-    // The deadline of the caller has passed. If instead the stream itself has ended with this code, the next call opens
-    // a new one.
+    // The deadline of the caller has passed, and the next call waits again. If the stream itself ended with this code,
+    // the next call opens a new stream.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
     if (code == StatusCode::kOutOfRange && plan_.num_steps.has_value()) {
       return Internal("the samplers' epoch ends before step " + std::to_string(next_step_) + ", expected " +
                       std::to_string(*plan_.num_steps) + " steps");
     }
-    if (!IsOfThisSamplerOnly(code)) {
+    if (!IsUnreachableOrStopping(code)) {
       lane.stream.reset();
       return std::move(message).status();
     }

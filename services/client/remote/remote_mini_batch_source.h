@@ -1,9 +1,9 @@
 // Source of the mini-batches that sampler processes sample.
 //
-// With S samplers, sampler s samples the steps with step mod S = s, ahead of the trainer by as many batches as it has
-// credits. Samplers are stateless: if one cannot be reached, another takes over its steps from the first missing one;
-// the order of the steps and every batch stay the same. The next epoch uses the lost sampler again. If no sampler can
-// be reached, Next waits until one responds.
+// With S samplers, sampler s samples the steps with step mod S = s, up to `batches_ahead` mini-batches ahead of the
+// trainer. Samplers are stateless: if a sampler cannot be reached, another one takes over its steps, beginning with the
+// first missing step; the order of the steps and every batch stay the same. The next epoch uses the lost sampler again.
+// If no sampler can be reached, Next waits until one responds.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct RemoteMiniBatchOptions {
   std::string job;  // --job-name of the samplers
   uint64_t incarnation = 0;
   uint32_t batches_ahead = 2;  // per sampler, at least 1
-  bool want_edge_ids = false;  // of sampled edges
+  bool want_edge_ids = false;  // whether blocks contain the ids of sampled edges
   rpc::ChannelSettings channel;
 };
 
@@ -35,7 +35,7 @@ struct RemoteMiniBatchOptions {
 // the source: it determines the jitter, which spreads the retries of trainers that lost the samplers at the same time.
 std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
 
-// One consumer at a time. An epoch ends after EpochPlan::num_steps if set; the samplers must have seeds for these
+// One consumer at a time. An epoch ends after EpochPlan::num_steps if it is set; the samplers must have seeds for these
 // steps.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
@@ -54,21 +54,23 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns how often a sampler took over steps of another one.
-  uint64_t num_takeovers() const { return num_takeovers_; }  // since the object was created
+  // Returns how often a sampler has taken over the steps of another one since this object was created.
+  uint64_t num_takeovers() const { return num_takeovers_; }
 
  private:
-  // The steps with one remainder modulo the number of samplers.
+  // The steps with the same remainder modulo the number of samplers.
   struct Lane {
     size_t sampler = 0;                         // index of the current sampler
-    std::shared_ptr<BatchStreamReader> stream;  // null: opened at the next step
+    std::shared_ptr<BatchStreamReader> stream;  // null: AwaitMessage opens it
   };
 
   RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan, sampler::SamplingSpec spec,
                         const RemoteMiniBatchOptions& options);
   void OpenStream(Lane& lane, uint32_t step);
-  void TakeOver(Lane& lane, const Status& why, bool is_first);
+  // Moves the lane to the next sampler. `is_first`: the first move for the current step, which is logged.
+  void TakeOver(Lane& lane, const Status& reason, bool is_first);
   void CloseStreams();
+  // Returns the message of the next step.
   Result<grpc::ByteBuffer> AwaitMessage(Deadline deadline);
   std::stop_source StopOfEpoch() ABSL_LOCKS_EXCLUDED(mutex_);
   void Count(const Result<grpc::ByteBuffer>& message, double seconds) const;

@@ -1,8 +1,8 @@
 // Each query encodes a request, sends it in one call (rpc/call.h) or in pieces (call_window.h), and validates the
 // dtypes, shapes and ids of the response, because a response is untrusted input. Callbacks capture shared state instead
 // of the RemotePartition, so a pending query does not depend on its lifetime. For sampling, the size of a response is
-// only estimated: RequestPieces halves the pieces that the server refuses as too large and requests the halves, until
-// every piece has arrived.
+// only estimated: if the server refuses a piece because its response would be too large, RequestPieces requests the two
+// halves instead, until every response has arrived.
 #include "services/client/remote/remote_partition.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
 
-// Sends a request in one call and calls `done` with the single tensor of the response, as check(tensor) returns it.
+// Sends a request in one call and calls `done` with the result of check(tensor), where `tensor` is the single tensor of
+// the response.
 template <class Response, class Check>
 void RequestTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffer& request, Deadline deadline,
                    sampler::Done<Tensor> done, Check check) {
@@ -48,13 +49,14 @@ void RequestTensor(rpc::Callee callee, const char* method, const grpc::ByteBuffe
                        });
 }
 
-// Converts endpoints of edges from U32 or I64 [2, count] to I64 [2, count]. InvalidArgument: a node does not exist.
-Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
+// Checks endpoints of edges, U32 or I64 [2, count], and returns them as I64 [2, count]. InvalidArgument: another dtype
+// or shape, or a node that does not exist.
+Result<Tensor> CheckEndpoints(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
   const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
   const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
   if (!is_ends)
     return InvalidArgument("the server returned endpoints " + ends.ToString() + " of " + std::to_string(count) +
-                           " edges");
+                           " edges, expected U32 or I64 [2, " + std::to_string(count) + "]");
   std::vector<int64_t> wide(2 * count);
   for (size_t i = 0; i < wide.size(); ++i) {
     wide[i] = ends.dtype() == DType::kU32 ? int64_t{ends.values<uint32_t>()[i]} : ends.values<int64_t>()[i];
@@ -67,20 +69,20 @@ Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_
   return Tensor::FromVector(std::move(wide), shape);
 }
 
-// State of a pending hop: its pieces in the order of the query, and their samples.
+// State of a pending hop.
 struct PendingHop {
   const rpc::Callee callee;
   const size_t calls_in_flight;
   const std::shared_ptr<const graph::PartitionBook> book;
   const tensor::v1::RequestIdentity identity;
   sampler::PartitionHopQuery query;
-  std::vector<SamplePiece> pieces = {};
+  std::vector<SamplePiece> pieces = {};                                     // in the order of the query
   std::vector<std::vector<sampler::PartitionRelationSample>> samples = {};  // by piece
-  // By piece: the pieces that replace it if its response was too large.
+  // By piece: the two pieces that replace it if its response is too large; otherwise empty.
   std::vector<std::vector<SamplePiece>> halves = {};
 };
 
-// Replaces pieces by their halves and returns the indices of the halves.
+// Replaces the pieces whose responses were too large by their halves. Returns the indices of the halves.
 std::vector<size_t> ReplaceByHalves(PendingHop& hop) {
   std::vector<SamplePiece> pieces;
   std::vector<std::vector<sampler::PartitionRelationSample>> samples;
@@ -102,28 +104,28 @@ std::vector<size_t> ReplaceByHalves(PendingHop& hop) {
   return new_pieces;
 }
 
-// Requests the pieces with the given ascending indices, then the halves of those that were too large, until all have
-// arrived.
-void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> asked, Deadline deadline,
+// Requests the pieces with these indices (ascending), then the halves of the pieces whose responses were too large,
+// until all responses have arrived.
+void RequestPieces(const std::shared_ptr<PendingHop>& hop, std::vector<size_t> indices, Deadline deadline,
                    sampler::Done<sampler::PartitionHopSample> done) {
   hop->halves.assign(hop->pieces.size(), {});
-  const auto requested = std::make_shared<const std::vector<size_t>>(std::move(asked));
-  PiecewiseRequest question{.method = kSampleNeighbors, .num_pieces = requested->size()};
-  question.request_of = [hop, requested](size_t i) {
+  const auto requested = std::make_shared<const std::vector<size_t>>(std::move(indices));
+  PiecewiseRequest pieces_request{.method = kSampleNeighbors, .num_pieces = requested->size()};
+  pieces_request.encode_request = [hop, requested](size_t i) {
     return messages::EncodeHopRequest(hop->query, hop->pieces[(*requested)[i]], hop->identity);
   };
-  question.take_reply = [hop, requested](size_t i, const grpc::ByteBuffer& reply) -> Status {
+  pieces_request.handle_reply = [hop, requested](size_t i, const grpc::ByteBuffer& reply) -> Status {
     const size_t piece = (*requested)[i];
     ASSIGN_OR_RETURN(hop->samples[piece], messages::DecodeHopReply(reply, hop->query, hop->pieces[piece], *hop->book));
     return Status();
   };
-  question.take_error = [hop, requested](size_t i, const Status& error) -> Status {
+  pieces_request.handle_error = [hop, requested](size_t i, const Status& error) -> Status {
     if (error.code() != StatusCode::kResourceExhausted) return error;
     const size_t piece = (*requested)[i];
     hop->halves[piece] = SplitInHalves(hop->query, hop->pieces[piece]);
     return hop->halves[piece].empty() ? error : Status();
   };
-  RequestInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
+  RequestInPieces(hop->callee, std::move(pieces_request), hop->calls_in_flight, deadline,
                   [hop, deadline, done = std::move(done)](const Status& status) {
                     if (!status.ok()) return done(status);
                     std::vector<size_t> new_pieces = ReplaceByHalves(*hop);
@@ -146,7 +148,7 @@ tensor::v1::RequestIdentity MakeIdentity(const RemotePartitionOptions& options) 
 RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book,
                                  const RemotePartitionOptions& options)
     : peer_(std::move(peer)),
-      readers_(options.replicas != nullptr ? rpc::Callee(options.replicas) : rpc::Callee(peer_)),
+      replicas_(options.replicas != nullptr ? rpc::Callee(options.replicas) : rpc::Callee(peer_)),
       book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
       options_(options),
       tensors_(peer_, changes_,
@@ -163,7 +165,7 @@ tensor::v1::RequestIdentity RemotePartition::Identity() const { return MakeIdent
 void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
   if (Status valid = sampler::CheckDrawRule(query); !valid.ok()) return done(std::move(valid));
-  const auto hop = std::make_shared<PendingHop>(PendingHop{.callee = readers_,
+  const auto hop = std::make_shared<PendingHop>(PendingHop{.callee = replicas_,
                                                            .calls_in_flight = options_.calls_in_flight,
                                                            .book = book_,
                                                            .identity = Identity(),
@@ -191,24 +193,24 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
   const auto length_of = [nodes, rows_per_call](size_t piece) {
     return std::min(rows_per_call, nodes.size() - piece * rows_per_call);
   };
-  PiecewiseRequest question{.method = kGatherRows};
+  PiecewiseRequest pieces_request{.method = kGatherRows};
   // At least one call: a query for no rows checks that the column exists.
-  question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
-  question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
+  pieces_request.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
+  pieces_request.encode_request = [header, nodes, rows_per_call, length_of](size_t piece) {
     const Tensor ids = messages::LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
-  question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
+  pieces_request.handle_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
     return PlaceRows<graph::v1::GatherRowsResponse>(reply, sink,
                                                     sink.positions.subspan(piece * rows_per_call, length_of(piece)));
   };
-  RequestInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  RequestInPieces(replicas_, std::move(pieces_request), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
                                   sampler::Done<sampler::PartitionSeeds> done) {
   if (Status valid = sampler::CheckSeedTypes(query, book_->schema()); !valid.ok()) return done(std::move(valid));
-  rpc::CallWithRetries(readers_, kSeedsOfStep, messages::EncodeSeedsRequest(query, Identity()), deadline,
+  rpc::CallWithRetries(replicas_, kSeedsOfStep, messages::EncodeSeedsRequest(query, Identity()), deadline,
                        [done = std::move(done), query, book = book_](const Result<grpc::ByteBuffer>& reply) {
                          if (!reply.ok()) return done(reply.status());
                          done(messages::DecodeSeedsReply(*reply, query, *book));
@@ -217,13 +219,15 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
 
 void RemotePartition::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
                                   sampler::Done<Tensor> done) {
-  if (type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
+  if (type.value >= book_->schema().num_node_types()) {
+    return done(InvalidArgument("node type " + std::to_string(type.value) + " does not exist"));
+  }
   graph::v1::LookUpRequest request;
   *request.mutable_identity() = Identity();
   request.set_node_type(type.value);
   const Tensor ids = messages::WideIdTensor(nodes);
   RequestTensor<graph::v1::LookUpResponse>(
-      readers_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      replicas_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
         RETURN_IF_ERROR(messages::CheckIds(globals, count, limit, "global ids"));
         return globals;
@@ -237,10 +241,11 @@ void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
   request.set_edge_type(type.value);
   const Tensor ids = messages::LocalIdTensor(nodes);
   RequestTensor<graph::v1::InDegreesResponse>(
-      readers_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      replicas_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
         if (degrees.dtype() != DType::kU32 || static_cast<size_t>(degrees.num_elements()) != count) {
-          return InvalidArgument("the server's in-degrees are " + degrees.ToString());
+          return InvalidArgument("the server's in-degrees are " + degrees.ToString() + ", expected U32 [" +
+                                 std::to_string(count) + "]");
         }
         return degrees;
       });
@@ -248,31 +253,33 @@ void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
 
 void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                                 sampler::Done<Tensor> done) {
-  if (type.value >= book_->schema().num_edge_types()) return done(InvalidArgument("unknown edge type"));
+  if (type.value >= book_->schema().num_edge_types()) {
+    return done(InvalidArgument("edge type " + std::to_string(type.value) + " does not exist"));
+  }
   graph::v1::FindEdgesRequest request;
   *request.mutable_identity() = Identity();
   request.set_edge_type(type.value);
   const Tensor ids = messages::WideIdTensor(edges);
   const graph::GraphSchema& schema = book_->schema();
   RequestTensor<graph::v1::FindEdgesResponse>(
-      readers_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      replicas_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
-        return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
+        return CheckEndpoints(std::move(ends), count, num_sources, num_destinations);
       });
 }
 
 void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                      Deadline deadline, sampler::Done<Tensor> done) {
-  EdgeRowsQuery question{.callee = readers_,
-                         .header = {},
-                         .edges = edges,
-                         .reply_bytes_per_call = options_.reply_bytes_per_call,
-                         .calls_in_flight = options_.calls_in_flight};
-  *question.header.mutable_identity() = Identity();
-  question.header.set_edge_type(type.value);
-  question.header.set_column(column);
-  RequestEdgeRows(std::move(question), deadline, std::move(done));
+  EdgeRowsQuery query{.callee = replicas_,
+                      .header = {},
+                      .edges = edges,
+                      .reply_bytes_per_call = options_.reply_bytes_per_call,
+                      .calls_in_flight = options_.calls_in_flight};
+  *query.header.mutable_identity() = Identity();
+  query.header.set_edge_type(type.value);
+  query.header.set_column(column);
+  RequestEdgeRows(std::move(query), deadline, std::move(done));
 }
 
 void RemotePartition::CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect,

@@ -1,10 +1,10 @@
 // Client of one partition on its graph servers.
 //
 // Queries with large responses are split into pieces of about reply_bytes_per_call, a few of them in flight at a time.
-// If the response to a sampling piece is too large because of unknown in-degrees, the piece is halved, down to single
-// nodes. Rows of nodes are copied once, from the message to their place in the caller's buffer. Calls are retried until
-// the deadline while the server cannot be reached, for example during a restart. With several replicas, immutable data
-// is read from any of them and mutable data from the one that holds it.
+// The in-degrees of sampled nodes are not known in advance: if the response to a piece is too large, the piece is
+// halved, down to single nodes. Rows of nodes are copied once, from the message to their place in the caller's buffer.
+// Calls are retried until the deadline while the server cannot be reached, for example during a restart. With several
+// replicas, immutable data is read from any replica and mutable data from the one replica that holds it.
 #pragma once
 
 #include <memory>
@@ -65,7 +65,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   tensor::v1::RequestIdentity Identity() const;
 
   const std::shared_ptr<rpc::Peer> peer_;
-  const rpc::Callee readers_;  // servers of immutable data
+  const rpc::Callee replicas_;  // servers of immutable data
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
   const std::shared_ptr<ChangeNumbers> changes_ = std::make_shared<ChangeNumbers>();

@@ -299,7 +299,7 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   EXPECT_THAT(falling.status().message(), HasSubstr("3 precedes 2"));
   query.positions = {2, 80};
   const auto beyond = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
-  EXPECT_THAT(beyond.status().message(), HasSubstr("position 80 of a step that has 80"));
+  EXPECT_THAT(beyond.status().message(), HasSubstr("position 80 is out of range [0, 80)"));
   query.positions.reset();
 
   query.edge_column = "no-such-column";

@@ -1,7 +1,7 @@
 // Create, Drop, Abandon and Combine are one change each; Write is one change for each piece. A change begins when its
-// request is encoded and ends when no further message of it can be sent (change_numbers.h). Reads and writes are split
-// into pieces of about bytes_per_call bytes (call_window.h). Descriptions that a server returns are validated, because
-// the client allocates memory according to them.
+// request is encoded and ends when no further message of the change can be sent (change_numbers.h). Reads and writes
+// are split into pieces of about bytes_per_call bytes (call_window.h). Descriptions that a server returns are
+// validated, because the client allocates memory according to them.
 #include "services/client/remote/remote_tensors.h"
 
 #include <algorithm>
@@ -31,8 +31,11 @@ Result<sampler::TensorDescription> ParseDescription(const Result<grpc::ByteBuffe
   if (!reply.ok()) return reply.status();
   ASSIGN_OR_RETURN(const rpc::Frame<Response> frame, rpc::DecodeFrame<Response>(*reply));
   const Response& header = frame.header;
-  const bool known = header.dtype() <= 0xff && IsValidDType(static_cast<uint8_t>(header.dtype()));
-  if (!known) return InvalidArgument("the server's tensor has dtype number " + std::to_string(header.dtype()));
+  const bool is_valid = header.dtype() <= 0xff && IsValidDType(static_cast<uint8_t>(header.dtype()));
+  if (!is_valid) {
+    return InvalidArgument("the server's tensor has dtype number " + std::to_string(header.dtype()) +
+                           ", which does not exist");
+  }
   sampler::TensorDescription description;
   description.dtype = static_cast<DType>(header.dtype());
   description.row_shape.assign(header.row_shape().begin(), header.row_shape().end());
@@ -42,17 +45,20 @@ Result<sampler::TensorDescription> ParseDescription(const Result<grpc::ByteBuffe
   description.num_own_rows = header.num_own_rows();
   if (description.creation == 0) return InvalidArgument("the server's tensor has no creation number");
   if (description.num_own_rows > sampler::TensorLimits::kMaxOwnRows) {
-    return InvalidArgument("the server's tensor has " + std::to_string(description.num_own_rows) + " rows");
+    return InvalidArgument("the server's tensor has " + std::to_string(description.num_own_rows) +
+                           " rows, expected at most " + std::to_string(sampler::TensorLimits::kMaxOwnRows));
   }
   // Limit the size of a row, because the client will allocate rows of this shape.
   const auto row_elements = CheckedElementCount(description.row_shape, ItemSize(description.dtype));
   if (!row_elements.ok()) return InvalidArgument("the server's tensor: " + row_elements.status().message());
   const uint64_t row_bytes = sampler::RowBytes(description.dtype, description.row_shape);
   if (row_bytes <= sampler::TensorLimits::kMaxRowBytes) return description;
-  return InvalidArgument("the server's tensor has rows of " + std::to_string(row_bytes) + " bytes");
+  return InvalidArgument("the server's tensor has rows of " + std::to_string(row_bytes) + " bytes, expected at most " +
+                         std::to_string(sampler::TensorLimits::kMaxRowBytes));
 }
 
-std::function<void(Result<grpc::ByteBuffer>)> TakeAcknowledgement(sampler::DoneStatus done) {
+// Returns a callback for a call whose response has no content: it calls `done` with the status of the call.
+std::function<void(Result<grpc::ByteBuffer>)> PassStatusTo(sampler::DoneStatus done) {
   return [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); };
 }
 
@@ -94,7 +100,7 @@ void RemoteTensors::Complete(const sampler::TensorId& tensor, Deadline deadline,
   *request.mutable_identity() = options_.identity();
   *request.mutable_tensor() = ToProto(tensor);
   rpc::CallWithRetries(peer_, kComplete, rpc::EncodeFrame(std::move(request), {}), deadline,
-                       TakeAcknowledgement(std::move(done)));
+                       PassStatusTo(std::move(done)));
 }
 
 void RemoteTensors::Describe(const sampler::TensorId& tensor, Deadline deadline,
@@ -109,6 +115,7 @@ void RemoteTensors::Describe(const sampler::TensorId& tensor, Deadline deadline,
 }
 
 void RemoteTensors::Drop(const sampler::TensorId& tensor, Deadline deadline, sampler::DoneStatus done) {
+  // Maker 0: the tensor is dropped no matter which call created it.
   Abandon(tensor, /*maker=*/0, deadline, std::move(done));
 }
 
@@ -117,7 +124,7 @@ void RemoteTensors::Abandon(const sampler::TensorId& tensor, uint64_t maker, Dea
   tensor::v1::DropRequest request;
   *request.mutable_tensor() = ToProto(tensor);
   request.set_abandoned_by(maker);
-  SendChange(kDrop, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
+  SendChange(kDrop, std::move(request), deadline, PassStatusTo(std::move(done)));
 }
 
 void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink,
@@ -132,13 +139,13 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
   *header.mutable_tensor() = ToProto(tensor);
   header.set_row_bytes(sink.row_bytes);
   PiecewiseRequest query{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
-  query.request_of = [header, rows, rows_per_call](size_t piece) {
-    const Tensor ids = messages::LocalIdTensor(Piece(rows, piece, rows_per_call));
+  query.encode_request = [header, rows, rows_per_call](size_t piece) {
+    const Tensor ids = messages::LocalIdTensor(SelectPiece(rows, piece, rows_per_call));
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
-  query.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
+  query.handle_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
     return PlaceRows<tensor::v1::ReadResponse>(
-        reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
+        reply, sink, sink.positions.subspan(piece * rows_per_call, SelectPiece(rows, piece, rows_per_call).size()));
   };
   RequestInPieces(peer_, std::move(query), options_.calls_in_flight, deadline, std::move(done));
 }
@@ -146,7 +153,8 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
 void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows,
                           Tensor values, Deadline deadline, sampler::DoneStatus done) {
   if (values.shape().empty() || static_cast<size_t>(values.num_rows()) != rows.size()) {
-    return done(InvalidArgument("values " + values.ToString() + " for " + std::to_string(rows.size()) + " rows"));
+    return done(InvalidArgument("values " + values.ToString() + " for " + std::to_string(rows.size()) +
+                                " rows, expected one row of values for each"));
   }
   const size_t rows_per_call = std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, values.row_bytes()));
   const size_t num_pieces = NumPieces(rows.size(), rows_per_call);
@@ -155,12 +163,12 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
   *header.mutable_tensor() = ToProto(tensor);
   header.set_write(static_cast<tensor::v1::RowWrite>(write));
 
-  // A piece gets its number when it is first sent, so that the server tracks few pending changes.
+  // A piece gets its sequence number when it is first sent, so that the server tracks few pending changes.
   const auto sequences = std::make_shared<std::vector<uint64_t>>(num_pieces);  // by piece; 0: not sent yet
   PiecewiseRequest query{.method = kWrite, .num_pieces = num_pieces};
-  query.request_of = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
-                      sequences](size_t piece) {
-    const std::span<const LocalRowId> of_piece = Piece(rows, piece, rows_per_call);
+  query.encode_request = [header, rows = std::move(rows), values, rows_per_call, changes = changes_,
+                          sequences](size_t piece) {
+    const std::span<const LocalRowId> of_piece = SelectPiece(rows, piece, rows_per_call);
     tensor::v1::WriteRequest request = header;
     *request.mutable_change() = changes->Begin();
     (*sequences)[piece] = request.change().sequence();
@@ -171,14 +179,15 @@ void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wri
                               Tensor::Wrap(values.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(values))};
     return rpc::EncodeFrame(std::move(request), tensors);
   };
-  query.take_reply = [changes = changes_, sequences](size_t piece, const grpc::ByteBuffer&) {
+  query.handle_reply = [changes = changes_, sequences](size_t piece, const grpc::ByteBuffer&) {
     changes->End((*sequences)[piece]);
     return Status();
   };
   const size_t calls_in_flight = write == sampler::RowWrite::kAssign ? options_.calls_in_flight : 1;
   RequestInPieces(peer_, std::move(query), calls_in_flight, deadline,
                   [changes = changes_, sequences, done = std::move(done)](Status status) {
-                    for (const uint64_t sequence : *sequences) changes->End(sequence);  // of failed pieces
+                    for (const uint64_t sequence : *sequences)
+                      changes->End(sequence);  // no effect unless the piece failed
                     done(std::move(status));
                   });
 }
@@ -190,7 +199,7 @@ void RemoteTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite w
   request.set_write(static_cast<tensor::v1::RowWrite>(write));
   request.set_from(from.name);
   request.set_from_creation(from.creation);
-  SendChange(kCombine, std::move(request), deadline, TakeAcknowledgement(std::move(done)));
+  SendChange(kCombine, std::move(request), deadline, PassStatusTo(std::move(done)));
 }
 
 void RemoteTensors::Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
@@ -205,7 +214,8 @@ void RemoteTensors::Reduce(const sampler::TensorId& tensor, sampler::Reduction r
                          auto frame = rpc::DecodeFrame<tensor::v1::ReduceResponse>(*reply);
                          if (!frame.ok()) return done(frame.status());
                          if (frame->tensors.size() != 1) {
-                           return done(InvalidArgument("the server's reduction is not one tensor"));
+                           return done(InvalidArgument("the server's reduction has " +
+                                                       std::to_string(frame->tensors.size()) + " tensors, expected 1"));
                          }
                          done(std::move(frame->tensors[0]));
                        });

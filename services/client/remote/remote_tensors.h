@@ -14,18 +14,19 @@
 namespace espalier::client {
 
 struct RemoteTensorOptions {
-  std::function<tensor::v1::RequestIdentity()> identity;  // returns the identity of a request made now; any thread
-  size_t bytes_per_call = 0;                              // approximate bytes of rows per message; positive
-  size_t calls_in_flight = 0;                             // per query; positive
+  // Returns the identity for a new request. Called on any thread.
+  std::function<tensor::v1::RequestIdentity()> identity;
+  size_t bytes_per_call = 0;   // approximate bytes of rows per message; positive
+  size_t calls_in_flight = 0;  // per query; positive
 };
 
 // Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
-// the server cannot be reached. Every change has a number, by which the server applies it once even if its message
-// arrives repeatedly. After the call has ended and the server has applied a later change of this client, a late message
-// of the call has no effect.
+// the server cannot be reached. Every change has a number, so the server applies it once even if its message arrives
+// repeatedly. A message that arrives after its call has ended has no effect once the server has applied a later change
+// of this client.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes` numbers all changes that this client makes on the server of `peer`, including those of other objects.
+  // `changes` numbers all changes that this client makes on the server of `peer`, including changes by other objects.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,

@@ -15,7 +15,8 @@ namespace {
 // destination to sample a few, so its pieces are limited by this work instead of by the size of the response.
 constexpr uint64_t kAssumedDegree = 64;
 
-uint64_t BytesPerDestination(const sampler::PartitionHopQuery& query, size_t relation) {
+// Returns the estimated size of the response for one destination of a relation.
+uint64_t EstimateBytesPerDestination(const sampler::PartitionHopQuery& query, size_t relation) {
   const int32_t fanout = query.relations[relation].fanout;
   uint64_t edges = fanout > 0 ? static_cast<uint64_t>(fanout) : kAssumedDegree;
   if (query.draw.method == sampler::DrawMethod::kLabor) edges = std::max(edges, kAssumedDegree);
@@ -38,9 +39,9 @@ std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query
   uint64_t room = reply_bytes;
   for (size_t r = 0; r < query.relations.size(); ++r) {
     const size_t count = query.relations[r].destinations.size();
-    const uint64_t bytes_each = BytesPerDestination(query, r);
+    const uint64_t bytes_each = EstimateBytesPerDestination(query, r);
     size_t begin = 0;
-    do {  // a relation without destinations is in a piece too, and gets an empty sample
+    do {  // also for a relation without destinations, which must get an empty sample
       if (room < bytes_each && !pieces.back().empty()) {
         pieces.emplace_back();
         room = reply_bytes;
@@ -85,13 +86,13 @@ sampler::PartitionHopSample Assemble(const sampler::PartitionHopQuery& query, co
       of_relation.edge_ids.push_back(std::move(samples[p][i].edge_ids));
     }
   }
-  sampler::PartitionHopSample whole;
+  sampler::PartitionHopSample sample;
   for (const Parts& of_relation : parts) {
-    whole.relations.push_back({messages::ConcatenateIds(of_relation.counts),
-                               messages::ConcatenateIds(of_relation.sources),
-                               messages::ConcatenateIds(of_relation.edge_ids)});
+    sample.relations.push_back({messages::ConcatenateIds(of_relation.counts),
+                                messages::ConcatenateIds(of_relation.sources),
+                                messages::ConcatenateIds(of_relation.edge_ids)});
   }
-  return whole;
+  return sample;
 }
 
 }  // namespace espalier::client

@@ -12,14 +12,14 @@ namespace espalier::client {
 using messages::SamplePiece;
 using messages::SampleSpan;
 
-// Returns pieces in the order of the query, at least one. The estimated response to each is at most `reply_bytes`,
+// Returns pieces in the order of the query, at least one. The estimated response to a piece has at most `reply_bytes`,
 // unless the piece has a single destination.
 std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query, size_t reply_bytes);
-// Returns the two halves, in the order of the query, of a piece that the server has refused as too large. Returns
-// nothing if halves would not help: the piece has one destination, or its size does not depend on in-degrees.
+// Returns the two halves, in the order of the query, of a piece that the server has refused as too large. Returns an
+// empty vector if halving would not help: the piece has one destination, or its size does not depend on in-degrees.
 std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
-// Returns the sample of the whole query. samples[i] are the samples of the spans of pieces[i].
+// Returns the sample of the complete query. samples[i] are the samples of the spans of pieces[i].
 sampler::PartitionHopSample Assemble(const sampler::PartitionHopQuery& query, const std::vector<SamplePiece>& pieces,
                                      std::vector<std::vector<sampler::PartitionRelationSample>> samples);
 

@@ -8,11 +8,11 @@
 namespace espalier::client {
 namespace {
 
-constexpr size_t kBlock = 256;
+constexpr size_t kBlock = 256;  // values that are copied and added at a time
 
-// Not inlined, so that both ranks of an exchange, whose received and own values are on opposite sides, execute the same
-// instructions and add in the same order. `sums` must not overlap the summands: the compiler would not vectorize a loop
-// in place.
+// Not inlined: both ranks of an exchange must execute the same instructions, although the received values are the left
+// operand on one rank and the right operand on the other. `sums` is a separate array, because the compiler does not
+// vectorize the loop if it may overlap the summands.
 template <class T>
 [[gnu::noinline]] void AddBlock(const T* lower, const T* higher, size_t count, T* __restrict__ sums) {
   for (size_t i = 0; i < count; ++i) sums[i] = lower[i] + higher[i];
@@ -23,7 +23,7 @@ template <class T>
 template <class T>
 void AddArrived(std::span<const std::byte> arrived, ArrivedFrom from, std::span<T> values) {
   ESPALIER_CHECK(arrived.size() == values.size_bytes())
-      << "received " << arrived.size() << " bytes for values of " << values.size_bytes();
+      << "received " << arrived.size() << " bytes, expected " << values.size_bytes();
   T block[kBlock], sums[kBlock];
   while (!values.empty()) {
     const std::span<T> own = values.first(std::min(kBlock, values.size()));

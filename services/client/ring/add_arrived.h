@@ -7,8 +7,8 @@
 namespace espalier::client {
 
 // The ranks whose values were received. Values from lower ranks are the left operand of the addition, values from
-// higher ranks the right one. The order of the operands matters only if both are NaN: it determines which NaN is the
-// result.
+// higher ranks the right one. The order of the operands matters only if both are NaN: it determines the bits of the
+// resulting NaN.
 enum class ArrivedFrom { kLowerRanks, kHigherRanks };
 
 // Computes values[i] = arrived[i] + values[i] for kLowerRanks, values[i] + arrived[i] for kHigherRanks. `arrived`

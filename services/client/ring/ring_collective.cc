@@ -1,10 +1,10 @@
-// Every message is a segment of at most kSegmentBytes with the number and size of its operation and its offset. A rank
-// thereby detects that the previous rank executes another operation. ring_link.h describes the connections and their
-// errors, ring_collective.h the order of summation.
+// Every message is a segment with at most kSegmentBytes bytes of values. Its header has the number and size of the
+// operation and the segment's offset, so a rank detects that the previous rank executes another operation. ring_link.h
+// describes the connections and their errors, ring_collective.h the order of summation.
 //
 // Segments are sent from the memory of the operation's values and received into it. Partial sums replace a rank's own
-// values, which are not needed after the addition. The sums over all ranks replace the partial sums, which were sent
-// before the sums can arrive. Only values that this rank has to add are received into a buffer.
+// values, which are not needed after the addition. The sums over all ranks replace the partial sums; they arrive only
+// after the rank has sent these. Only values that this rank has to add are received into a buffer.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 constexpr char kContext[] = "collective operation of the trainers";
 // Large enough to amortize the cost of a message, small enough that received values are added in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{256} << 10;
-// Two ranks exchange at most this many segments. Larger arrays are faster if one rank adds them and sends the sums
-// back.
+// Two ranks exchange arrays of at most this many segments. For larger arrays it is faster if one rank adds all values
+// and sends the sums back.
 constexpr size_t kMaxExchanged = 4;
 
 template <class T>
@@ -34,7 +34,7 @@ size_t CountSegments(size_t total_bytes) {
   return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes);
 }
 
-// One rank.
+// The collective operations of one rank.
 class RingCollective final : public collective::Collective {
  public:
   explicit RingCollective(std::unique_ptr<RingEndpoint> endpoint)
@@ -81,6 +81,8 @@ class RingCollective final : public collective::Collective {
   bool IsLast() const { return rank_ == size_ - 1; }
   bool IsNextToLast() const { return rank_ + 2 == size_; }
 
+  // Runs `operation`, over values of `total_bytes` on this rank, as the next operation of the group. If Abandon was
+  // called meanwhile, leaves the group afterwards.
   template <class Operation>
   Status Run(size_t total_bytes, Operation operation) ABSL_LOCKS_EXCLUDED(mutex_) {
     {
@@ -117,7 +119,7 @@ class RingCollective final : public collective::Collective {
     return all.subspan(offset, BytesAt(offset));
   }
 
-  // Sends the segment of `all` at `offset`, which must not change before it is sent.
+  // Queues the segment of `all` at `offset`. Its bytes must not change until it is sent (RingLink::Flush).
   void Send(FrameKind kind, std::span<const std::byte> all, size_t offset, uint64_t origin) {
     link_.Send({.kind = kind,
                 .payload_bytes = BytesAt(offset),
@@ -128,12 +130,12 @@ class RingCollective final : public collective::Collective {
                SegmentAt(offset, all));
   }
 
-  // Returns the header of the next segment, which must be of this operation and of one of two kinds. The caller
-  // receives its payload next. InvalidArgument: another segment arrived, so the previous rank executes another
-  // operation.
-  Result<FrameHeader> Receive(FrameKind either, FrameKind other, const Deadline& deadline) {
+  // Returns the header of the next segment, which must belong to this operation and have kind `kind` or `other_kind`.
+  // The caller receives the payload next. InvalidArgument: another segment arrived, so the previous rank executes
+  // another operation.
+  Result<FrameHeader> Receive(FrameKind kind, FrameKind other_kind, const Deadline& deadline) {
     ASSIGN_OR_RETURN(const FrameHeader header, link_.ReceiveHeader(deadline));
-    const bool fits = (header.kind == either || header.kind == other) && header.operation == number_ &&
+    const bool fits = (header.kind == kind || header.kind == other_kind) && header.operation == number_ &&
                       header.total_bytes == total_bytes_ && header.offset % kSegmentBytes == 0 &&
                       header.offset / kSegmentBytes < CountSegments(total_bytes_) && header.origin < size_ &&
                       header.payload_bytes == BytesAt(header.offset);
@@ -144,7 +146,8 @@ class RingCollective final : public collective::Collective {
                                       std::to_string(header.total_bytes) + " bytes at the previous rank"));
   }
 
-  // Receives values of other ranks, which the caller adds to its own. They are valid until the next call.
+  // Receives values of other ranks, which the caller adds to its own. They are valid until the next call of
+  // ReceiveSummands.
   Result<std::span<const std::byte>> ReceiveSummands(size_t offset, const Deadline& deadline) {
     arrived_.resize(std::max(arrived_.size(), BytesAt(offset)));
     const std::span<std::byte> arrived = std::span(arrived_).first(BytesAt(offset));
@@ -188,7 +191,7 @@ class RingCollective final : public collective::Collective {
     return link_.Flush(0, deadline);
   }
 
-  // Two ranks exchange their values, and each adds: one message latency instead of two.
+  // Two ranks exchange their values, and each rank adds them. This takes one message latency instead of two.
   template <class T>
   Status ExchangeWithOther(std::span<T> values, const Deadline& deadline) {
     const ArrivedFrom from = rank_ == 0 ? ArrivedFrom::kHigherRanks : ArrivedFrom::kLowerRanks;
@@ -198,8 +201,8 @@ class RingCollective final : public collective::Collective {
     for (size_t i = 0; i < num_segments; ++i) {
       ASSIGN_OR_RETURN(const FrameHeader header, Receive(kPartialKind<T>, kPartialKind<T>, deadline));
       ASSIGN_OR_RETURN(const auto summands, ReceiveSummands(header.offset, deadline));
-      // The own values of this segment may be replaced after they are sent. Segments are sent in order, so wait until
-      // only the segments after this one are left.
+      // This rank's values of the segment may be replaced only after they are sent. Segments are sent in order, so wait
+      // until at most the segments after this one are unsent.
       RETURN_IF_ERROR(link_.Flush(num_segments - 1 - header.offset / kSegmentBytes, deadline));
       AddArrived<T>(summands, from, ValuesAt(header.offset, values));
     }
@@ -243,11 +246,11 @@ class RingCollective final : public collective::Collective {
   RingLink& link_;
   const uint32_t rank_;
   const uint32_t size_;
-  uint64_t number_ = 0;     // of the current operation
-  size_t total_bytes_ = 0;  // of the values of the current operation
+  uint64_t number_ = 0;     // number of the current operation
+  size_t total_bytes_ = 0;  // size of the values of the current operation on this rank
 
   Mutex mutex_;
-  bool is_operating_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_operating_ ABSL_GUARDED_BY(mutex_) = false;  // Run is in progress
   bool is_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,6 +1,6 @@
 // An attempt resolves the host name, tries its addresses one after another and does the TLS handshake. An attempt that
-// fails for a reason that may pass returns Unavailable, and Retry repeats it with jittered backoff until the wait ends.
-// Each attempt has a timeout of its own, so that a peer that does not respond does not use up the whole deadline.
+// fails for a temporary reason returns Unavailable, and Retry repeats it with jittered backoff until the wait ends.
+// Each attempt has a timeout, so that one attempt to reach a peer that does not respond does not take the entire time.
 #include "services/client/ring/ring_connect.h"
 
 #include <netdb.h>
@@ -21,7 +21,7 @@ namespace {
 using collective::v1::JoinRequest;
 using collective::v1::JoinResponse;
 
-constexpr size_t kMaxAnswerBytes = size_t{4} << 20;  // the addresses of all ranks
+constexpr size_t kMaxResponseBytes = size_t{4} << 20;  // the response has the addresses of all ranks
 // Timeout of one attempt to connect; handshakes are slow on a busy machine.
 constexpr std::chrono::seconds kAttemptTimeout(5);
 constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
@@ -53,13 +53,13 @@ Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   Status last = Unavailable("'" + to.host + "' has no address");
-  int num_left = 0;
-  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) ++num_left;
+  int num_untried = 0;
+  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) ++num_untried;
   for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    // Divide the time, so that an address that does not respond, such as an IPv6 address without a route, leaves time
-    // for the others.
-    const RingWait share(wait.deadline().AtMost(wait.deadline().Remaining() / num_left--), wait.stop());
-    Result<Descriptor> connected = ConnectTo(*candidate, share);
+    // Divide the time among the untried addresses, so that an address that does not respond, such as an IPv6 address
+    // without a route, leaves time for the other addresses.
+    const RingWait candidate_wait(wait.deadline().AtMost(wait.deadline().Remaining() / num_untried--), wait.stop());
+    Result<Descriptor> connected = ConnectTo(*candidate, candidate_wait);
     if (connected.ok()) return connected;
     RETURN_IF_ERROR(wait.Check());
     last = connected.status();
@@ -87,7 +87,7 @@ Result<RingSocket> TryToConnect(const std::string& address, RingTls* tls, const 
   return socket;
 }
 
-// Calls `attempt` until it returns another result than Unavailable or the wait ends.
+// Calls `attempt` until its result is not Unavailable or the wait ends.
 template <class Attempt>
 auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt attempt) -> decltype(attempt()) {
   std::minstd_rand jitter(std::random_device{}());
@@ -102,7 +102,7 @@ auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt 
       if (paused.ok()) continue;
       reason = paused;
     }
-    // The error of the last attempt is the reason that the deadline has passed.
+    // The error of the last attempt explains why the deadline has passed.
     if (reason.code() == StatusCode::kDeadlineExceeded && !last_unavailable.ok()) reason = last_unavailable;
     const std::string tries = number == 1 ? "" : " (" + std::to_string(number) + " tries)";
     return std::move(reason).While("trainer " + std::to_string(rank.value) + " at " + address + tries);
@@ -110,8 +110,8 @@ auto Retry(Rank rank, const std::string& address, const RingWait& wait, Attempt 
 }
 
 // Receives the response to a JoinRequest. A refusal becomes a status with the code and message that rank 0 sent.
-Result<JoinResponse> AwaitAnswer(RingSocket& socket, const RingWait& wait) {
-  FrameReceiver receiver(kMaxAnswerBytes);
+Result<JoinResponse> ReceiveResponse(RingSocket& socket, const RingWait& wait) {
+  FrameReceiver receiver(kMaxResponseBytes);
   RETURN_IF_ERROR(ReceiveFrame(socket, receiver, wait));
   if (receiver.header().kind == FrameKind::kEnd) {
     collective::v1::End end;
@@ -124,7 +124,8 @@ Result<JoinResponse> AwaitAnswer(RingSocket& socket, const RingWait& wait) {
   return response;
 }
 
-// Calls TryToConnect with a timeout of its own. Unavailable: that timeout has passed, but not the deadline of `wait`.
+// Calls TryToConnect with kAttemptTimeout. Unavailable, besides its errors: this timeout has passed, but not the
+// deadline of `wait`.
 Result<RingSocket> ConnectOnce(const std::string& address, RingTls* tls, const RingWait& wait) {
   const RingWait attempt(wait.deadline().AtMost(kAttemptTimeout), wait.stop());
   Result<RingSocket> connected = TryToConnect(address, tls, attempt);
@@ -143,7 +144,7 @@ Result<JoinResponse> JoinAtRank0(const std::string& address, const JoinRequest& 
   return Retry(Rank(0), address, wait, [&]() -> Result<JoinResponse> {
     ASSIGN_OR_RETURN(RingSocket socket, ConnectOnce(address, tls, wait));
     RETURN_IF_ERROR(SendAll(socket, EncodeMessageFrame(FrameKind::kJoin, request), wait));
-    return AwaitAnswer(socket, wait);
+    return ReceiveResponse(socket, wait);
   });
 }
 

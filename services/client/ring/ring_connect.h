@@ -12,12 +12,13 @@ namespace espalier::client {
 
 // Returns a connection to `rank` at "host:port", over TLS unless `tls` is null. With TLS it checks that the peer is a
 // trainer of the job. Retries with backoff until the wait ends. Unavailable: no attempt succeeded before the deadline;
-// the message has the error of the last one. DeadlineExceeded: the deadline passed during the first attempt. Cancelled:
-// a stop was requested. ResourceExhausted, without a retry: the process has no descriptors left.
+// the message has the error of the last attempt. DeadlineExceeded: the deadline passed during the first attempt.
+// Cancelled: a stop was requested. ResourceExhausted, without a retry: the process has no descriptors left.
 Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls* tls, const RingWait& wait);
 
-// Sends a request to rank 0 and returns its response. Blocks until rank 0 responds, which it does when all ranks have
-// joined. Retries like ConnectToRank; a response with the code Unavailable is retried too.
+// Sends a request to rank 0 and returns its response. Blocks until rank 0 responds: when all ranks have joined, or with
+// an error. Retries and errors are those of ConnectToRank; a response with the code Unavailable is retried too. Other
+// errors are those of RingRendezvous::Join on rank 0.
 Result<collective::v1::JoinResponse> JoinAtRank0(const std::string& address, const collective::v1::JoinRequest& request,
                                                  RingTls* tls, const RingWait& wait);
 

@@ -1,6 +1,7 @@
 // Join has three steps. The rendezvous returns the addresses of all ranks and the random number of the group. The rank
-// connects to the next rank and greets it with that number. It then waits for the greeting of the previous rank, which
-// the listener's thread passes to the link. An error in any step fails the link, so every later operation returns it.
+// connects to the next rank and greets it with that number. It then waits for the connection of the previous rank,
+// which the listener's thread passes to the link after its greeting. An error in any step fails the link, so every
+// later operation returns it.
 #include "services/client/ring/ring_endpoint.h"
 
 #include <utility>
@@ -36,14 +37,14 @@ Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& op
   server.allow_other_hosts = options.allow_other_hosts;
   server.tls = options.tls;
   RETURN_IF_ERROR(rpc::CheckListenAddress(server));
-  ASSIGN_OR_RETURN(rpc::HostPort at, rpc::ParseHostPort(options.listen));
+  ASSIGN_OR_RETURN(rpc::HostPort address, rpc::ParseHostPort(options.listen));
   ASSIGN_OR_RETURN(std::unique_ptr<RingLink> link, RingLink::Make(options.rank, options.size, options.host_timeout));
   std::unique_ptr<RingEndpoint> endpoint(new RingEndpoint(options, std::move(link)));
   ASSIGN_OR_RETURN(endpoint->listener_,
-                   RingListener::Start(at, endpoint->tls_.get(), endpoint->link(), endpoint->rendezvous_.get()));
-  at.port = endpoint->listener_->port();
-  if (!options.advertised_host.empty()) at.host = options.advertised_host;
-  endpoint->address_ = rpc::ToString(at);
+                   RingListener::Start(address, endpoint->tls_.get(), endpoint->link(), endpoint->rendezvous_.get()));
+  address.port = endpoint->listener_->port();
+  if (!options.advertised_host.empty()) address.host = options.advertised_host;
+  endpoint->address_ = rpc::ToString(address);
   return endpoint;
 }
 
@@ -55,7 +56,7 @@ Result<RingEndpoint::Group> RingEndpoint::Rendezvous(const std::string& rank0_ad
     rendezvous_->AddOwn(address_);
     const std::stop_callback on_stop(options_.stop, [this] { rendezvous_->StopWaiting(); });
     ASSIGN_OR_RETURN(response, rendezvous_->AwaitAll(deadline));
-    listener_->AnswerJoins();
+    listener_->RespondToJoins();
   } else {
     collective::v1::JoinRequest request;
     request.set_rank(options_.rank.value);

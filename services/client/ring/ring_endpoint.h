@@ -1,5 +1,5 @@
-// Listening port of a rank, and the rendezvous of all ranks: every rank listens and sends a JoinRequest to rank 0,
-// which responds with the addresses of all ranks when all of them have joined.
+// Listening port of a rank, and the rendezvous of all ranks: every rank listens and sends a JoinRequest to rank 0. When
+// all ranks have joined, rank 0 responds with their addresses.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct RingOptions {
   std::string listen = "127.0.0.1:0";
   // Allows plaintext on an address that other hosts can reach. Not needed with TLS.
   bool allow_other_hosts = false;
-  // Host under which other ranks reach this one; empty: the host of `listen`.
+  // Host name or IP address at which other ranks reach this rank; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
   // How long the host of the next rank may leave sent data unacknowledged before it counts as lost.
@@ -44,12 +44,15 @@ class RingEndpoint {
   // Leaves the ring (RingLink::Leave). Blocks for about 10 seconds at most.
   ~RingEndpoint();
 
-  // Returns the "host:port" at which other ranks reach this one.
+  // Returns the "host:port" at which other ranks reach this rank.
   const std::string& address() const { return address_; }
   const RingOptions& options() const { return options_; }
   RingLink& link() { return *link_; }
 
-  // Blocks until all ranks have joined at rank 0 and the previous rank is connected. Rank 0 ignores `rank0_address`.
+  // Blocks until all ranks have joined at rank 0 and both neighbors are connected. Rank 0 ignores `rank0_address`.
+  // DeadlineExceeded, Unavailable: a rank is missing. Cancelled: RingOptions::stop or the deadline's stop was
+  // requested. Aborted: rank 0 has a newer incarnation, or two processes have the same rank. InvalidArgument: rank 0
+  // has another RingOptions::size. ResourceExhausted: the process has no descriptors left.
   Status Join(const std::string& rank0_address, const Deadline& deadline);
 
  private:

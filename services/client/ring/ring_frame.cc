@@ -1,5 +1,6 @@
-// A FrameReceiver keeps the bytes of one frame across calls, because a nonblocking socket may deliver them in pieces.
-// For a segment it stops after the header, and its caller reads the payload into the memory of the operation.
+// A FrameReceiver keeps the received bytes of a frame between calls, because a nonblocking socket may deliver a frame
+// in pieces. For a segment the receiver stops after the header, and its caller reads the payload into the memory of the
+// operation.
 #include "services/client/ring/ring_frame.h"
 
 #include <bit>

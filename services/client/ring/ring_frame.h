@@ -3,10 +3,10 @@
 //   u32  magic          "RNG1"
 //   u32  kind           FrameKind
 //   u64  payload_bytes
-//   u64  operation      counts the operations of the group from 1   } of segments; 0 in other frames
-//   u64  total_bytes    of the operation's values                   }
-//   u64  offset         of the payload in them, in bytes            }
-//   u64  origin         rank whose values these are                 }
+//   u64  operation      number in the group, counted from 1         } only in segments; 0 in other frames
+//   u64  total_bytes    size of the operation's values              }
+//   u64  offset         of the payload in these values, in bytes    }
+//   u64  origin         rank that sent the payload first            }
 //
 // The payload of a segment is raw values, which are received directly into the memory of the operation. The payload of
 // any other frame is a message of proto/espalier/collective/v1/ring.proto.
@@ -56,27 +56,28 @@ Result<FrameHeader> DecodeFrameHeader(const FrameHeaderBytes& bytes);
 // Returns a frame with a message as its payload.
 std::string EncodeMessageFrame(FrameKind kind, const google::protobuf::MessageLite& message);
 
-// Receives a frame piece by piece. Never reads beyond the end of the frame. For one thread.
+// Receives a frame, possibly in several calls. Never reads beyond the end of the frame. For one thread.
 class FrameReceiver {
  public:
   // `max_message_bytes` limits the payload of frames that are not segments; larger ones are InvalidArgument.
   explicit FrameReceiver(size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  // Receives the available bytes. Returns true if the header of a segment, or a whole frame of another kind, is
-  // complete. After false, wait for the socket's read_events() and call it again. InvalidArgument: not a frame.
+  // Receives the available bytes. Returns true when the header of a segment, or a complete frame of another kind, has
+  // arrived. After false, wait for the socket's read_events() and call Receive again. InvalidArgument: not a frame.
   // Unavailable: the connection has ended.
   Result<bool> Receive(RingSocket& socket);
   const FrameHeader& header() const { return header_; }
-  // Parses the payload of a complete frame.
+  // Parses the payload of a complete frame. InvalidArgument: the frame has another kind than `expected`, or its payload
+  // is malformed.
   Status ParseMessage(FrameKind expected, google::protobuf::MessageLite* message) const;
-  // Begins the next frame.
+  // Discards the received frame, so that Receive begins the next one.
   void Reset();
 
  private:
   const size_t max_message_bytes_;
   FrameHeaderBytes header_bytes_{};
   size_t num_header_bytes_ = 0;
-  FrameHeader header_;  // once num_header_bytes_ is complete
+  FrameHeader header_;  // valid when all kFrameHeaderBytes have arrived
   std::string payload_;
   size_t num_payload_bytes_ = 0;
 };

@@ -29,8 +29,8 @@ Status RingHostWatch::Check(int descriptor) {
     return Status();
   }
   if (!unanswered_.has_value()) unanswered_.emplace();
-  // The peer may have responded between two checks, after which new packets became unanswered. `unanswered_` then
-  // includes time before that response, so the time since the last acknowledgment limits it.
+  // The peer may have responded between two checks before new packets became unanswered. `unanswered_` then includes
+  // the time before the response, so it is limited by the time since the last acknowledgment.
   const double seconds = Seconds(std::chrono::milliseconds(info.tcpi_last_ack_recv));
   if (std::min(unanswered_->Seconds(), seconds) < Seconds(timeout_)) return Status();
   return Unavailable("its host has not answered for " + std::to_string(std::lround(seconds)) + " s");

@@ -1,11 +1,11 @@
-// Drive sends and receives pieces in turn and polls when neither is possible. Receiving needs only the memory of the
-// operation, so a rank never stops receiving because it cannot send, and the ring cannot deadlock. The first error is
-// kept in error_, ends both connections and is returned by every later operation.
+// Drive alternates between sending and receiving and polls when neither is possible. Receiving needs only the memory of
+// the operation, so a rank never stops receiving because it cannot send, and the ring cannot deadlock. The first error
+// is kept in error_, ends both connections and is returned by every later operation.
 //
 // Streams are ordered: a rank receives all segments of an operation before it can see that the previous rank has ended
 // after the operation. The next rank, however, may end after its last operation while this rank is still in that
-// operation. Its End message has the number of operations that it has finished, by which CheckNext decides whether that
-// is an error.
+// operation. The End message of the next rank has the number of operations that it has finished; CheckNext reports an
+// error only if this number is too small.
 #include "services/client/ring/ring_link.h"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ using collective::v1::Greeting;
 // How long a failed rank tries to notify its neighbors, so that they do not continue an operation that has failed here.
 constexpr std::chrono::milliseconds kNotifyTimeout(200);
 constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
-// Size of the pieces of a payload that Drive sends or receives at a time: small enough that the bytes of both
-// directions stay in the processor's cache until the next rank has received them.
+// Limit of the payload bytes that Drive sends or receives at a time: small enough that the bytes of both directions
+// stay in the processor's cache until the next rank has received them.
 constexpr size_t kPieceBytes = size_t{256} << 10;
-// PollUntil calls without a pause first, because short operations end within this time.
+// PollUntil polls without a pause for this time, because short operations end within it.
 constexpr double kBusyPollSeconds = 0.001;
 constexpr std::chrono::nanoseconds kPollInterval = std::chrono::milliseconds(1);
 // Largest number of greeted connections that wait for AwaitPrevious. With TLS one is enough; in plaintext processes
@@ -69,12 +69,12 @@ std::string RingLink::NextName() const { return "trainer " + std::to_string((ran
 Status RingLink::Offer(const Greeting& greeting, RingSocket& socket) {
   const uint32_t expected = (rank_.value + size_ - 1) % size_;
   if (greeting.rank() != expected) {
-    return InvalidArgument("greeting of trainer " + std::to_string(greeting.rank()) + " to trainer " +
-                           std::to_string(rank_.value) + ", expected one of trainer " + std::to_string(expected));
+    return InvalidArgument("trainer " + std::to_string(rank_.value) + " received the greeting of trainer " +
+                           std::to_string(greeting.rank()) + ", expected trainer " + std::to_string(expected));
   }
   MutexLock lock(&mutex_);
   if (!accepts_) {
-    return Unavailable("trainer " + std::to_string(rank_.value) + " has a connection of trainer " +
+    return Unavailable("trainer " + std::to_string(rank_.value) + " already has a connection of trainer " +
                        std::to_string(expected) + " or is leaving the group");
   }
   if (greeted_.size() == kMaxGreeted) greeted_.pop_back();
@@ -126,7 +126,7 @@ Status RingLink::AwaitPrevious(uint64_t group, const RingWait& wait) {
 bool RingLink::SendQueued() {
   if (to_send_.empty()) return false;
   if (!next_.is_open()) {
-    to_send_.clear();  // the next rank needs nothing more (CheckNext)
+    to_send_.clear();  // the next rank has finished its operations; otherwise CheckNext sets the error
     return true;
   }
   Segment& segment = to_send_.front();
@@ -199,9 +199,9 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
     if (waits_for_next) max_wait = next_host.interval();
     if (polls) max_wait = since_begin.Seconds() < kBusyPollSeconds ? std::chrono::nanoseconds(0) : kPollInterval;
     if (const Status ready = wait.Poll(events, max_wait); !ready.ok()) {
-      const bool ended_polls = polls && ready.code() == StatusCode::kDeadlineExceeded;
-      SetError(ended_polls ? DeadlineExceeded("the awaited operation did not end before the deadline")
-                           : TimedOut(ready, waits_for_previous));
+      const bool is_poll_timeout = polls && ready.code() == StatusCode::kDeadlineExceeded;
+      SetError(is_poll_timeout ? DeadlineExceeded("the awaited operation did not end before the deadline")
+                               : ToTimeoutError(ready, waits_for_previous));
       return ReportError();
     }
     if ((events[1].revents & (next_.read_events() | POLLERR | POLLHUP)) != 0) ReceiveNextEnd();
@@ -210,7 +210,7 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
   }
 }
 
-Status RingLink::TimedOut(const Status& ended, bool waits_for_previous) const {
+Status RingLink::ToTimeoutError(const Status& ended, bool waits_for_previous) const {
   if (ended.code() != StatusCode::kDeadlineExceeded) return ended;
   return DeadlineExceeded(waits_for_previous ? PreviousName() + " sent nothing before the deadline"
                                              : NextName() + " received nothing before the deadline");
@@ -244,12 +244,12 @@ Result<bool> RingLink::ReceiveSegmentHeader() {
 
 Result<FrameHeader> RingLink::ReceiveHeader(const Deadline& deadline) {
   from_previous_.Reset();
-  RETURN_IF_ERROR(Drive(deadline, true, [&](bool*) { return ReceiveSegmentHeader(); }));
+  RETURN_IF_ERROR(Drive(deadline, /*waits_for_previous=*/true, [&](bool*) { return ReceiveSegmentHeader(); }));
   return from_previous_.header();
 }
 
 Status RingLink::ReceivePayload(std::span<std::byte> payload, const Deadline& deadline) {
-  return Drive(deadline, true, [&](bool* moved) -> Result<bool> {
+  return Drive(deadline, /*waits_for_previous=*/true, [&](bool* moved) -> Result<bool> {
     if (payload.empty()) return true;
     const Result<size_t> received = previous_.Read(payload.first(std::min(payload.size(), kPieceBytes)));
     if (!received.ok()) return Unavailable(PreviousName() + " disconnected: " + received.status().message());
@@ -260,12 +260,13 @@ Status RingLink::ReceivePayload(std::span<std::byte> payload, const Deadline& de
 }
 
 Status RingLink::Flush(size_t max_unsent, const Deadline& deadline) {
-  return Drive(deadline, false, [&](bool*) -> Result<bool> { return to_send_.size() <= max_unsent; });
+  return Drive(deadline, /*waits_for_previous=*/false,
+               [&](bool*) -> Result<bool> { return to_send_.size() <= max_unsent; });
 }
 
 Status RingLink::PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline) {
   return Drive(
-      deadline, false, [&](bool*) { return is_done(); }, /*polls=*/true);
+      deadline, /*waits_for_previous=*/false, [&](bool*) { return is_done(); }, /*polls=*/true);
 }
 
 // --- errors and leaving
@@ -288,7 +289,7 @@ Status RingLink::ReportError() {
   return error_;
 }
 
-// Drops the queued segments, except one that may be partly sent: its rest must precede the End message.
+// Drops the queued segments, except a segment that may be partly sent: the rest of it must precede the End message.
 void RingLink::QueueEnds() {
   if (std::exchange(ended_, true)) return;
   {
@@ -308,7 +309,7 @@ void RingLink::FlushEnds(const Deadline& deadline) {
   const RingWait wait(deadline);
   const auto send_end = [&](RingSocket& socket, std::string& end) {
     if (end.empty() || !socket.is_open()) return;
-    // If this fails, the neighbor sees the end of the stream, which is an error if it needs more from this rank.
+    // An error is ignored: the neighbor detects the end of the connection and fails if it still needs this rank.
     [[maybe_unused]] const Status sent = SendAll(socket, std::exchange(end, ""), wait);
     socket.FinishWriting();
   };

@@ -4,10 +4,10 @@
 //   previous rank == segments ==> ReceiveHeader, ReceivePayload
 //                                             Send, Flush == segments ==> next rank
 //
-// The thread that calls an operation also sends and receives. Between operations received bytes stay in the kernel. An
-// error ends both connections and thereby propagates around the ring, after the messages that were sent before it. A
-// rank that leaves sends the number of operations that it has finished, so that its neighbors can finish these
-// operations too.
+// There is no background thread: the thread that calls an operation sends and receives. Between operations, received
+// bytes stay in the kernel. An error ends both connections and thereby propagates around the ring; messages that were
+// sent before the error still arrive. A rank that leaves sends the number of operations that it has finished, so that
+// its neighbors can finish these operations too.
 #pragma once
 
 #include <atomic>
@@ -37,32 +37,32 @@ class RingLink {
   Rank rank() const { return rank_; }
   uint32_t size() const { return size_; }
 
-  // Takes a connection over which `greeting` was received; after an error `socket` is unchanged. InvalidArgument: the
-  // greeting is not from the previous rank. Unavailable: this rank already has a connection of the previous rank, or is
-  // leaving the group.
+  // Takes over `socket`, the connection over which `greeting` was received, for AwaitPrevious; after an error `socket`
+  // is unchanged. InvalidArgument: the greeting is not from the previous rank. Unavailable: this rank already has a
+  // connection of the previous rank, or is leaving the group.
   Status Offer(const collective::v1::Greeting& greeting, RingSocket& socket) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes the connection to the next rank and sends a greeting over it.
+  // Takes over the connection to the next rank and sends a greeting with the group number.
   Status Connect(uint64_t group, RingSocket next, const Deadline& deadline);
   // Blocks until the previous rank has connected with this group number. Call it after Connect.
   Status AwaitPrevious(uint64_t group, const RingWait& wait) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Begins an operation and returns its number, counted from 1. Returns the error of the group if it has failed.
+  // Begins an operation and returns its number, counted from 1. If the group has failed, returns its error.
   Result<uint64_t> BeginOperation();
   // Ends the current operation, all of whose segments must have been sent (Flush).
   void EndOperation();
   // Queues a segment for the next rank; does not block. The payload must be valid and unchanged until it is sent.
   void Send(const FrameHeader& header, std::span<const std::byte> payload);
-  // Blocks until the header of the next segment of the previous rank has arrived. This function and the next two send
-  // queued segments while they wait.
+  // Blocks until the header of the next segment of the previous rank has arrived. ReceiveHeader, ReceivePayload, Flush
+  // and PollUntil send queued segments while they wait.
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
-  // Blocks until the payload of that segment has arrived.
+  // Blocks until the payload of the segment, of FrameHeader::payload_bytes, has arrived in `payload`.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `max_unsent` queued segments are unsent.
   Status Flush(size_t max_unsent, const Deadline& deadline);
   // Blocks until `is_done`, which must not block, returns true or an error. Calls it without a pause for the first
-  // millisecond, then about once a millisecond. Fails if the next rank ends before it has finished this operation. If
-  // all ranks wait in PollUntil and one ends, the failure therefore passes from rank to rank until every rank has
-  // returned.
+  // millisecond, then about once a millisecond. Returns an error if the next rank ends before it has finished this
+  // operation. If all ranks wait in PollUntil and one ends, the error therefore propagates from rank to rank until
+  // every rank has returned.
   Status PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline);
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);
@@ -82,14 +82,14 @@ class RingLink {
     FrameHeaderBytes header;
     std::span<const std::byte> payload;
     size_t num_sent = 0;    // bytes of header and payload
-    bool is_begun = false;  // bytes may have been sent
+    bool is_begun = false;  // some bytes may have been sent
   };
-  // How the next rank has ended.
+  // The end of the next rank.
   struct NeighborEnd {
     uint64_t finished = 0;  // number of operations that it has finished
     Status why;
   };
-  // A connection that was greeted with the number of a group.
+  // A connection over which a greeting has arrived, with the group number of the greeting.
   struct Greeted {
     uint64_t group = 0;
     RingSocket socket;
@@ -97,7 +97,8 @@ class RingLink {
 
   // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives the available bytes of
   // the previous rank and sets `*moved` if there were any. `waits_for_previous`: whether `receive` needs bytes of the
-  // previous rank; otherwise Drive waits only for the next rank. `polls`: `receive` is also called without an event.
+  // previous rank; otherwise Drive waits only for the next rank. `polls`: `receive` is also called at regular
+  // intervals, without an event.
   template <class Receive>
   Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive, bool polls = false);
   // Sends a part of the first queued segment without blocking. Returns whether the queue has changed.
@@ -107,14 +108,19 @@ class RingLink {
   // Receives the End message of the next rank, or detects its disconnection. Does not block.
   void ReceiveNextEnd();
   void OnNextDisconnects(const Status& why);
+  // Makes the newest connection of this group the connection from the previous rank. Returns false if there is none.
   bool AcceptGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNextEnds(uint64_t finished, const Status& why);
+  // Sets the error if the next rank has ended before the current operation.
   void CheckNext();
-  Status TimedOut(const Status& ended, bool waits_for_previous) const;
+  // Names, in a DeadlineExceeded error, the neighbor that did not respond. Other errors are unchanged.
+  Status ToTimeoutError(const Status& ended, bool waits_for_previous) const;
   void SetError(const Status& why);
   // Returns the error of the group. The first call also notifies the neighbors of it.
   Status ReportError();
+  // Encodes the End messages of this rank, once.
   void QueueEnds();
+  // Sends the End messages, after the rest of a begun segment, and ends the sending direction of both connections.
   void FlushEnds(const Deadline& deadline);
   std::string PreviousName() const;
   std::string NextName() const;
@@ -126,7 +132,7 @@ class RingLink {
   uint64_t operation_ = 0;  // number of the operation that was begun last
   uint64_t finished_ = 0;   // number of the operation that was finished last
   Status error_;            // the first error of the group
-  bool reported_ = false;   // the neighbors were notified of the error
+  bool reported_ = false;   // ReportError was called, or the group was abandoned
   bool ended_ = false;      // the End messages of this rank are queued
 
   RingSocket previous_, next_;

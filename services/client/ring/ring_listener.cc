@@ -1,6 +1,6 @@
 // One loop polls the listening socket and all connections. A connection advances from the handshake to the first
 // message to the response. After a JoinRequest it waits for the response until the group is complete; after a Greeting
-// it moves to the link. The number of connections that do not wait for a response is limited, so that processes that
+// the link takes it over. The number of connections that do not wait for a response is limited, so that processes that
 // are not ranks cannot use up memory and descriptors.
 #include "services/client/ring/ring_listener.h"
 
@@ -24,17 +24,18 @@
 namespace espalier::client {
 namespace {
 
-constexpr int kBacklog = 1024;  // all ranks may connect to rank 0 at once
+constexpr int kBacklog = 1024;  // large, because all ranks may connect to rank 0 at once
 // Limit of connections that do not wait for the response to a JoinRequest ("unidentified"): kMaxUnidentified, plus
-// kConnectionsOfARank for each rank. All ranks may be in their handshakes at once, and a rank may join again, or join
+// kUnidentifiedPerRank for each rank. All ranks may be in their handshakes at once, and a rank may join again, or join
 // and greet, before the end of its earlier connection is detected. Beyond the limit a new connection replaces the
 // oldest unidentified connection.
 constexpr int kMaxUnidentified = 256;
-constexpr int kConnectionsOfARank = 2;
-// Timeout from accepting a connection to its first message, and again for sending the response.
+constexpr int kUnidentifiedPerRank = 2;
+// Timeout from accepting a connection until its first message, and another one of the same length for sending the
+// response.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
-constexpr int kMaxAcceptedAtOnce = 64;  // then existing connections advance
-// How long no connections are accepted after the process had no descriptors left.
+constexpr int kMaxAcceptedAtOnce = 64;  // before the existing connections advance again
+// How long no connections are accepted after the process ran out of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr size_t kMaxFirstMessageBytes = 4096;
 
@@ -90,16 +91,16 @@ Result<uint16_t> ReadPort(int descriptor) {
 struct RingListener::Connection {
   RingSocket socket;
   uint64_t number = 0;
-  Deadline until = Deadline::Never();  // of the first message, and of the answer
+  Deadline until = Deadline::Never();  // of the first message, then of sending the response
   bool is_secured = false;             // the handshake is done
-  FrameReceiver first{kMaxFirstMessageBytes};
+  FrameReceiver first_message{kMaxFirstMessageBytes};
   std::optional<uint32_t> joined;  // rank of the accepted JoinRequest
-  std::string answer;              // frame to send before the connection is closed
-  size_t num_answered = 0;
+  std::string response;            // frame to send before the connection is closed
+  size_t num_sent = 0;             // bytes of the response
 
-  bool IsWaiting() const { return joined.has_value() && answer.empty(); }
+  bool IsWaiting() const { return joined.has_value() && response.empty(); }
   short events() const {
-    if (!answer.empty()) return socket.write_events();
+    if (!response.empty()) return socket.write_events();
     return is_secured ? socket.read_events() : socket.handshake_events();
   }
 };
@@ -126,7 +127,7 @@ RingListener::RingListener(Descriptor listening, RingWaker waker, uint16_t port,
       tls_(tls),
       link_(link),
       rendezvous_(rendezvous),
-      max_unidentified_(kMaxUnidentified + kConnectionsOfARank * static_cast<int>(link.size())),
+      max_unidentified_(kMaxUnidentified + kUnidentifiedPerRank * static_cast<int>(link.size())),
       subject_("the ring's port of trainer " + std::to_string(link.rank().value)),
       waker_(std::move(waker)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -153,7 +154,7 @@ void RingListener::Run(const std::stop_token& stop) {
     size_t at = 2;
     for (auto connection = connections_.begin(); connection != connections_.end(); ++at) {
       const bool stays = Advance(*connection, polled[at].revents != 0);
-      if (!stays && connection->joined.has_value()) rendezvous_->Forget(*connection->joined, connection->number);
+      if (!stays && connection->joined.has_value()) rendezvous_->Remove(*connection->joined, connection->number);
       connection = stays ? std::next(connection) : connections_.erase(connection);
     }
     can_accept = polled[1].revents == 0 || Accept();
@@ -194,16 +195,16 @@ void RingListener::DropOldestUnidentified() {
 
 bool RingListener::Advance(Connection& connection, bool has_event) {
   if (connection.until.HasPassed()) return false;
-  if (connection.IsWaiting()) return AwaitAnswer(connection, has_event);
+  if (connection.IsWaiting()) return AwaitResponse(connection, has_event);
   if (!has_event) return true;
-  if (connection.answer.empty()) return ReceiveFirst(connection);
-  return SendAnswer(connection);
+  if (connection.response.empty()) return ReceiveFirstMessage(connection);
+  return SendResponse(connection);
 }
 
-bool RingListener::ReceiveFirst(Connection& connection) {
+bool RingListener::ReceiveFirstMessage(Connection& connection) {
   if (!connection.is_secured) {
     const Result<bool> done = connection.socket.Handshake();
-    // Processes of other jobs are disconnected here. Processes of other roles get the reason from HandleFirst.
+    // Processes of other jobs are disconnected here. Processes of other roles get the reason from HandleFirstMessage.
     const Status secured = !done.ok() ? done.status() : *done ? connection.socket.CheckPeer(pki::kPeerRoles) : Status();
     if (!secured.ok()) {
       rpc::LogRefusal("a connection was refused", subject_, secured);
@@ -212,62 +213,62 @@ bool RingListener::ReceiveFirst(Connection& connection) {
     connection.is_secured = *done;
     if (!*done) return true;
   }
-  const Result<bool> complete = connection.first.Receive(connection.socket);
+  const Result<bool> complete = connection.first_message.Receive(connection.socket);
   if (complete.ok() && !*complete) return true;
-  // Not logged: probes of the port connect and disconnect.
+  // Not logged: probes connect to the port and disconnect.
   if (complete.status().code() == StatusCode::kUnavailable) return false;
-  if (const Status handled = complete.ok() ? HandleFirst(connection) : complete.status(); !handled.ok()) {
+  if (const Status handled = complete.ok() ? HandleFirstMessage(connection) : complete.status(); !handled.ok()) {
     Refuse(connection, handled);
-    return SendAnswer(connection);
+    return SendResponse(connection);
   }
   return connection.socket.is_open() && Advance(connection, false);
 }
 
-Status RingListener::HandleFirst(Connection& connection) {
+Status RingListener::HandleFirstMessage(Connection& connection) {
   constexpr pki::PeerRole kTrainer = pki::PeerRole::kTrainer;
   RETURN_IF_ERROR(connection.socket.CheckPeer({&kTrainer, 1}).While("the ring refuses this certificate"));
-  if (connection.first.header().kind == FrameKind::kGreeting) {
+  if (connection.first_message.header().kind == FrameKind::kGreeting) {
     collective::v1::Greeting greeting;
-    RETURN_IF_ERROR(connection.first.ParseMessage(FrameKind::kGreeting, &greeting));
+    RETURN_IF_ERROR(connection.first_message.ParseMessage(FrameKind::kGreeting, &greeting));
     return link_.Offer(greeting, connection.socket);
   }
   collective::v1::JoinRequest request;
-  RETURN_IF_ERROR(connection.first.ParseMessage(FrameKind::kJoin, &request));
+  RETURN_IF_ERROR(connection.first_message.ParseMessage(FrameKind::kJoin, &request));
   if (rendezvous_ == nullptr) {
     return FailedPrecondition("trainer " + std::to_string(link_.rank().value) +
-                              " does not accept Join: send it to trainer 0");
+                              " does not accept a JoinRequest: send it to trainer 0");
   }
   RETURN_IF_ERROR(rendezvous_->Join(request, connection.number));
   connection.joined = request.rank();
   connection.until = Deadline::Never();
-  AnswerJoins();  // respond to the other ranks if the group is now complete
+  RespondToJoins();  // the group may be complete now
   return Status();
 }
 
-bool RingListener::AwaitAnswer(Connection& connection, bool has_event) {
-  const auto answer = rendezvous_->FindAnswer(*connection.joined, connection.number);
-  if (!answer.has_value()) {
-    // Before the response a rank must not send anything; the event can only be the end of the connection.
+bool RingListener::AwaitResponse(Connection& connection, bool has_event) {
+  const auto response = rendezvous_->FindResponse(*connection.joined, connection.number);
+  if (!response.has_value()) {
+    // A rank must not send anything before the response; an event can only be the end of the connection.
     std::byte unexpected{};
     const Result<size_t> received = has_event ? connection.socket.Read({&unexpected, 1}) : size_t{0};
     return received.ok() && *received == 0;
   }
-  if (answer->ok()) {
+  if (response->ok()) {
     connection.until = Deadline::After(kFirstMessageTimeout);
-    connection.answer = EncodeMessageFrame(FrameKind::kJoined, **answer);
+    connection.response = EncodeMessageFrame(FrameKind::kJoined, **response);
   } else {
-    Refuse(connection, answer->status());
+    Refuse(connection, response->status());
   }
-  return SendAnswer(connection);
+  return SendResponse(connection);
 }
 
-bool RingListener::SendAnswer(Connection& connection) {
-  while (connection.num_answered < connection.answer.size()) {
+bool RingListener::SendResponse(Connection& connection) {
+  while (connection.num_sent < connection.response.size()) {
     const Result<size_t> sent =
-        connection.socket.Write(std::as_bytes(std::span(connection.answer)).subspan(connection.num_answered));
+        connection.socket.Write(std::as_bytes(std::span(connection.response)).subspan(connection.num_sent));
     if (!sent.ok()) return false;
     if (*sent == 0) return true;
-    connection.num_answered += *sent;
+    connection.num_sent += *sent;
   }
   connection.socket.FinishWriting();
   return false;
@@ -279,7 +280,7 @@ void RingListener::Refuse(Connection& connection, const Status& reason) {
   collective::v1::End end;
   end.set_error(ShortenMiddle(reason.message(), rpc::kMaxStatusMessageBytes));
   end.set_code(static_cast<uint32_t>(reason.code()));
-  connection.answer = EncodeMessageFrame(FrameKind::kEnd, end);
+  connection.response = EncodeMessageFrame(FrameKind::kEnd, end);
   connection.until = Deadline::After(kFirstMessageTimeout);
 }
 

@@ -1,6 +1,6 @@
 // The listening port of a rank. Any process that reaches the port may connect. A thread accepts the connections,
 // completes their handshakes and receives the first message of each, which must be a JoinRequest or a Greeting. Slow or
-// silent connections do not delay others, and the memory and descriptors that the port holds for them are bounded.
+// silent connections do not delay others, and the memory and descriptors for connections are limited.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ class RingListener {
   // or the address is not an address of this host. ResourceExhausted: the process has no descriptors or threads left.
   static Result<std::unique_ptr<RingListener>> Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
                                                      RingRendezvous* rendezvous);
-  // Sends the responses that are known and closes all connections that the link has not taken.
+  // Sends the responses if the group is complete, as far as possible without blocking, and closes all connections that
+  // the link has not taken over.
   ~RingListener();
 
   uint16_t port() const { return port_; }
   // Makes the thread respond to the waiting join requests if the group is complete. Call it after
   // RingRendezvous::AddOwn, which may complete the group.
-  void AnswerJoins() { waker_.Wake(); }
+  void RespondToJoins() { waker_.Wake(); }
 
  private:
   struct Connection;
@@ -40,18 +41,20 @@ class RingListener {
   RingListener(Descriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                RingRendezvous* rendezvous);
   void Run(const std::stop_token& stop);
-  // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptor left.
+  // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptors left.
   bool Accept();
   // Closes the oldest connection that does not wait for the response to a JoinRequest.
   void DropOldestUnidentified();
-  // Continues the handshake or message of a connection without blocking. Returns whether the connection remains in
-  // connections_. ReceiveFirst, AwaitAnswer and SendAnswer return the same.
+  // Continues the handshake, the receipt or the response of a connection without blocking. Returns whether the
+  // connection remains in connections_. ReceiveFirstMessage, AwaitResponse and SendResponse return the same.
   bool Advance(Connection& connection, bool has_event);
-  bool ReceiveFirst(Connection& connection);
-  Status HandleFirst(Connection& connection);
-  bool AwaitAnswer(Connection& connection, bool has_event);
-  bool SendAnswer(Connection& connection);
-  void Refuse(Connection& connection, const Status& why);
+  bool ReceiveFirstMessage(Connection& connection);
+  // Passes the first message to the link or the rendezvous. An error refuses the connection.
+  Status HandleFirstMessage(Connection& connection);
+  bool AwaitResponse(Connection& connection, bool has_event);
+  bool SendResponse(Connection& connection);
+  // Makes an End message with the reason the response of the connection.
+  void Refuse(Connection& connection, const Status& reason);
 
   const Descriptor listening_;
   const uint16_t port_;
@@ -64,7 +67,7 @@ class RingListener {
   // The thread owns the next two members.
   std::list<Connection> connections_;  // oldest first
   uint64_t last_number_ = 0;           // number of the newest connection
-  std::jthread thread_;                // last: joins before the members that it uses are destroyed
+  std::jthread thread_;                // last: joined before the members that it uses are destroyed
 };
 
 }  // namespace espalier::client

@@ -1,6 +1,6 @@
-// Each rank has an address and the number of the connection of its newest request. The group is complete when all ranks
-// have addresses; from then on the addresses are fixed, and a rank that has lost the response may join again from the
-// same address.
+// For each rank the rendezvous stores the address and the number of the connection over which the newest request
+// arrived. The group is complete when all ranks have addresses. Then the addresses do not change any more, and a rank
+// that has lost the response may join again with the same address.
 #include "services/client/ring/ring_rendezvous.h"
 
 #include "services/base/unique_number.h"
@@ -18,7 +18,7 @@ RingRendezvous::RingRendezvous(uint32_t size, uint64_t incarnation)
 Status RingRendezvous::Check(const JoinRequest& request) const {
   const std::string trainer = "trainer " + std::to_string(request.rank());
   if (request.incarnation() > incarnation_) {
-    // Rank 0 of the newer incarnation may use this address soon: the caller should retry.
+    // Rank 0 of the newer incarnation may soon listen on this address: the caller should retry.
     return Unavailable(trainer + " has incarnation " + std::to_string(request.incarnation()) +
                        ", trainer 0 still has incarnation " + std::to_string(incarnation_));
   }
@@ -28,7 +28,8 @@ Status RingRendezvous::Check(const JoinRequest& request) const {
   }
   if (request.size() != size_ || request.rank() == 0 || request.rank() >= size_) {
     return InvalidArgument(trainer + " of " + std::to_string(request.size()) + " cannot join a group of " +
-                           std::to_string(size_));
+                           std::to_string(size_) + ": expected a rank from 1 to " + std::to_string(size_ - 1) +
+                           " and the same size");
   }
   return rpc::ParseHostPort(request.address()).status().While("the address of " + trainer);
 }
@@ -51,14 +52,14 @@ Status RingRendezvous::Join(const JoinRequest& request, uint64_t connection) {
   return Status();
 }
 
-std::optional<Result<JoinResponse>> RingRendezvous::FindAnswer(uint32_t rank, uint64_t connection) {
+std::optional<Result<JoinResponse>> RingRendezvous::FindResponse(uint32_t rank, uint64_t connection) {
   MutexLock lock(&mutex_);
   if (connections_[rank] != connection) return Aborted("trainer " + std::to_string(rank) + " sent a newer request");
   if (IsComplete()) return MakeResponse();
   return std::nullopt;
 }
 
-void RingRendezvous::Forget(uint32_t rank, uint64_t connection) {
+void RingRendezvous::Remove(uint32_t rank, uint64_t connection) {
   MutexLock lock(&mutex_);
   if (IsComplete() || connections_[rank] != connection) return;
   addresses_.erase(rank);

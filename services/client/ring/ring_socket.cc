@@ -1,6 +1,6 @@
-// All sockets are nonblocking. A read or write that cannot proceed returns 0 and records the poll events after which it
-// can; with TLS these may be of the opposite direction. RingWait polls an eventfd together with the sockets; stop
-// callbacks signal it, so that a stop request ends a wait at once.
+// All sockets are nonblocking. A read or write that cannot proceed returns 0 and records the poll events after which to
+// call it again; with TLS a read may wait for POLLOUT and a write for POLLIN. RingWait polls an eventfd together with
+// the sockets; stop callbacks signal it, so that a stop request ends a wait at once.
 #include "services/client/ring/ring_socket.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 namespace espalier::client {
 namespace {
 
-// Largest size of a TLS record. A head and the start of its body are sent in one record.
+// Largest size of a TLS record. Write sends its head and the start of its body in one record.
 constexpr size_t kRecordBytes = size_t{16} << 10;
 constexpr std::chrono::hours kMaxPoll{1};
 // Limits of the bytes that the kernel holds for a connection: received bytes, and bytes that it has not sent. With the
@@ -37,7 +37,8 @@ Status BrokenConnection(int error) { return Unavailable("the connection is broke
 
 Status ClosedByPeer() { return Unavailable("the peer closed the connection"); }
 
-// Returns the remaining time, at most kMaxPoll, rounded up so that a poll does not end before the deadline.
+// Returns the remaining time in milliseconds, at most kMaxPoll, rounded up so that a poll does not end before the
+// deadline.
 int PollMilliseconds(const Deadline& deadline) {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(deadline.AtMost(kMaxPoll).Remaining()).count());
 }
@@ -129,8 +130,8 @@ Result<RingSocket> RingSocket::Make(Descriptor descriptor, RingTls* tls, TlsSide
   return made;
 }
 
-// Converts the result of an OpenSSL call that did not succeed. Sets `*events` and returns OK if the call must be
-// repeated after these events.
+// Converts the result of an OpenSSL call that did not succeed to an error. Returns OK if the call must be repeated,
+// after the poll events that are stored in `*events`.
 Status RingSocket::ToError(int ssl_result, short* events) const {
   const int error_number = errno;
   switch (SSL_get_error(session_.get(), ssl_result)) {
@@ -217,10 +218,11 @@ void RingSocket::FinishWriting() {
 void RingSocket::CloseAfterArrival(std::chrono::nanoseconds max_wait) {
   if (!is_open()) return;
   FinishWriting();
-  // With unread received bytes, closing would reset the connection and drop bytes that the kernel has not sent yet.
+  // If received bytes were unread, close would reset the connection, and bytes that the kernel has not sent yet would
+  // be lost.
   std::array<std::byte, kRecordBytes> unread;
   while (recv(descriptor_.get(), unread.data(), unread.size(), MSG_DONTWAIT) > 0) continue;
-  // Zero seconds would reset the connection.
+  // SO_LINGER with zero seconds would reset the connection.
   const linger waits{.l_onoff = max_wait.count() > 0 ? 1 : 0,
                      .l_linger = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(max_wait).count())};
   setsockopt(descriptor_.get(), SOL_SOCKET, SO_LINGER, &waits, sizeof(waits));

@@ -20,11 +20,11 @@ namespace espalier::client {
 // Wakes a thread that polls, by means of an eventfd. Movable; thread-safe.
 class RingWaker {
  public:
-  // ResourceExhausted: the process has no descriptor left.
+  // ResourceExhausted: the process has no descriptors left.
   static Result<RingWaker> Make();
-  void Wake() const;
-  void Reset() const;
-  int descriptor() const { return event_.get(); }  // readable between Wake and Reset
+  void Wake() const;   // makes descriptor() readable
+  void Reset() const;  // ends the effect of Wake
+  int descriptor() const { return event_.get(); }
 
  private:
   explicit RingWaker(Descriptor event) : event_(std::move(event)) {}
@@ -32,16 +32,16 @@ class RingWaker {
   Descriptor event_;
 };
 
-// Waits for sockets until a deadline passes or a stop is requested: by the deadline's own stop token or by `stop`. For
-// one thread.
+// Waits for sockets until a deadline passes, or until a stop is requested through the deadline's stop token or `stop`.
+// For one thread.
 class RingWait {
  public:
   explicit RingWait(const Deadline& deadline, const std::stop_token& stop = {});
 
   const Deadline& deadline() const { return deadline_; }
-  const std::stop_token& stop() const { return stop_; }  // the constructor's, not the deadline's own
+  const std::stop_token& stop() const { return stop_; }  // the constructor's argument
   // Returns OK while the wait may continue. DeadlineExceeded: the deadline has passed. Cancelled: a stop was requested.
-  // ResourceExhausted: the constructor found no free descriptor.
+  // ResourceExhausted: the process had no descriptors left for the constructor.
   Status Check() const;
   // Blocks until a socket has an event or `max_wait` has passed, and sets `revents`. Returns the error of Check if the
   // wait ends earlier. Takes at most 3 sockets; those with a negative descriptor are ignored.
@@ -57,7 +57,7 @@ class RingWait {
 
   const Deadline deadline_;
   const std::stop_token stop_;
-  Status setup_;
+  Status setup_;                    // error of the constructor
   std::optional<RingWaker> waker_;  // absent if no stop can be requested
   std::optional<std::stop_callback<WakeUp>> on_stop_, on_deadline_stop_;
 };
@@ -74,11 +74,11 @@ class RingSocket {
   Result<bool> Handshake();
   // Returns the result of RingTls::CheckPeer; always OK in plaintext.
   Status CheckPeer(std::span<const pki::PeerRole> roles) const;
-  // Receives available bytes into `bytes`, which must not be empty, and returns their number. 0: wait for read_events()
-  // and call it again.
+  // Receives available bytes into `bytes`, which must not be empty, and returns their number. After 0, wait for
+  // read_events() and call Read again.
   Result<size_t> Read(std::span<std::byte> bytes);
-  // Sends a prefix of `head` followed by `body` and returns its size. 0: wait for write_events() and call it again with
-  // the same bytes.
+  // Sends a prefix of `head` and `body`, one after the other, and returns the number of bytes sent. After 0, wait for
+  // write_events() and call Write again with the same bytes.
   Result<size_t> Write(std::span<const std::byte> head, std::span<const std::byte> body = {});
   // Closes the sending direction after the bytes that were written.
   void FinishWriting();
@@ -104,7 +104,7 @@ class RingSocket {
 
 // Sets the options of a connection: no delay of small messages, small kernel buffers, and keepalive probes that detect
 // a vanished host within kRingHostTimeout while all sent data is acknowledged (RingHostWatch detects it otherwise).
-// Call it before the first use of the connection.
+// Must be called before the first use of the connection.
 void SetRingSocketOptions(int descriptor);
 
 }  // namespace espalier::client

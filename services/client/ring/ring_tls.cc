@@ -1,5 +1,5 @@
-// OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE when the peer has closed the connection. The BIO
-// here calls send and recv instead.
+// The socket BIO of OpenSSL writes with write(2), which raises SIGPIPE when the peer has closed the connection. The BIO
+// in this file calls send and recv instead.
 #include "services/client/ring/ring_tls.h"
 
 #include <sys/socket.h>
@@ -71,7 +71,7 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   SSL_CTX_set_default_passwd_cb(made, &RefusePassphrase);
   SSL_CTX_set_verify(made, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   const auto failed = [](const std::string& doing) {
-    // OpenSSL queues the system error of a call first.
+    // If a system call failed, its error is the first one in OpenSSL's queue.
     const unsigned long error = ERR_peek_error();
     const Status reason = ERR_SYSTEM_ERROR(error) ? RingSystemError(ERR_GET_REASON(error), doing) : Status();
     Status failure = pki::OpenSslError(StatusCode::kFailedPrecondition, doing);
@@ -82,7 +82,7 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   if (SSL_CTX_use_PrivateKey_file(made, settings.key_file.c_str(), SSL_FILETYPE_PEM) != 1)
     return failed("reading " + settings.key_file + ", the key of " + settings.certificate_file);
   if (SSL_CTX_load_verify_file(made, settings.ca_file.c_str()) != 1)
-    return failed("reading the authorities of " + settings.ca_file);
+    return failed("reading the CA certificates in " + settings.ca_file);
   return context;
 }
 

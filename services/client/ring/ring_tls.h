@@ -17,17 +17,18 @@ using SslHandle = std::unique_ptr<SSL, pki::OpenSslFree<&SSL_free>>;
 
 enum class TlsSide { kConnects, kAccepts };
 
-// Immutable; thread-safe. Reads the certificate files for every session, so that replaced files take effect; a rank has
-// few connections.
+// Immutable; thread-safe. Reads the certificate files for every session, so that replaced files take effect; this is
+// cheap, because a rank has few connections.
 class RingTls {
  public:
   explicit RingTls(rpc::TlsSettings settings) : settings_(std::move(settings)) {}
 
   // Returns a session over a nonblocking socket, before its handshake. The handshake verifies the certificate chain of
   // the peer. FailedPrecondition: the files are not a certificate, its key and CA certificates. ResourceExhausted: the
-  // process has no descriptor left to read them.
+  // process has no descriptors left to read them.
   Result<SslHandle> MakeSession(int socket, TlsSide side) const;
-  // Checks after the handshake that the peer is a process of this job in one of these roles (pki::CheckPeer).
+  // Checks after the handshake that the peer is a process of this job in one of these roles. Errors are those of
+  // pki::CheckPeer.
   Status CheckPeer(const SSL* session, std::span<const pki::PeerRole> roles) const;
 
  private:

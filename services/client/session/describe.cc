@@ -31,7 +31,7 @@ Result<graph::PartitionBook> ParseBook(const graph::v1::PartitionBook& book) {
   }
   const std::vector<std::string> node_types(book.node_types().begin(), book.node_types().end());
   ASSIGN_OR_RETURN(graph::GraphSchema schema, graph::GraphSchema::Make(node_types, edge_types));
-  // Ranges are listed in the order of the types, so types of a server with another sort order must be rejected.
+  // Ranges are in the order of the types in the response, so the types must be in the order of GraphSchema.
   if (schema.node_types() != node_types || schema.edge_types() != edge_types) {
     return InvalidArgument("node types or edge types are not sorted");
   }
@@ -44,7 +44,8 @@ Result<graph::PartitionBook> ParseBook(const graph::v1::PartitionBook& book) {
 template <class Column>
 Result<std::vector<int64_t>> ParseRowShape(const Column& column, uint32_t type, size_t num_types) {
   if (type >= num_types || column.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(column.dtype()))) {
-    return InvalidArgument("column '" + column.name() + "' has an unknown type or dtype");
+    return InvalidArgument("column '" + column.name() + "' has an unknown type or dtype: type " + std::to_string(type) +
+                           ", dtype " + std::to_string(column.dtype()));
   }
   std::vector<int64_t> row_shape(column.row_shape().begin(), column.row_shape().end());
   const size_t value_bytes = ItemSize(static_cast<DType>(column.dtype()));
@@ -82,14 +83,14 @@ Result<std::vector<sampler::EdgeColumnDescription>> ParseEdgeColumns(const graph
   return columns;
 }
 
-grpc::ByteBuffer DescribeRequestFor(const std::string& job) {
+grpc::ByteBuffer EncodeDescribeRequest(const std::string& job) {
   graph::v1::DescribeRequest request;
   request.set_job(job);
-  const grpc::Slice requested(request.SerializeAsString());
-  return grpc::ByteBuffer(&requested, 1);
+  const grpc::Slice message(request.SerializeAsString());
+  return grpc::ByteBuffer(&message, 1);
 }
 
-Result<ServerDescription> DescriptionIn(const Result<grpc::ByteBuffer>& reply, const std::string& address) {
+Result<ServerDescription> DecodeDescription(const Result<grpc::ByteBuffer>& reply, const std::string& address) {
   if (!reply.ok()) return reply.status();
   std::vector<grpc::Slice> slices;
   if (!reply->Dump(&slices).ok()) return Internal("cannot read the description of " + address);
@@ -142,11 +143,12 @@ std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::sh
   for (const std::shared_ptr<rpc::Peer>& peer : peers) {
     const auto promise = std::make_shared<std::promise<Result<grpc::ByteBuffer>>>();
     replies.push_back(promise->get_future());
-    rpc::CallWithRetries(peer, kDescribe, DescribeRequestFor(job), deadline,
+    rpc::CallWithRetries(peer, kDescribe, EncodeDescribeRequest(job), deadline,
                          [promise](Result<grpc::ByteBuffer> reply) { promise->set_value(std::move(reply)); });
   }
   std::vector<Result<ServerDescription>> descriptions;
-  for (size_t i = 0; i < peers.size(); ++i) descriptions.push_back(DescriptionIn(replies[i].get(), peers[i]->address));
+  for (size_t i = 0; i < peers.size(); ++i)
+    descriptions.push_back(DecodeDescription(replies[i].get(), peers[i]->address));
   return descriptions;
 }
 

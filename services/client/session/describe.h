@@ -20,13 +20,13 @@ struct ServerDescription {
   std::string graph_name;
   sampler::GraphDescription graph;
   std::optional<graph::v1::MappedFiles> mapped_files;  // set if the server offers its files for mapping
-  std::string machine;                                 // machine of the server (rpc/machine.h); empty: unknown
+  std::string machine;                                 // machine of the server (rpc/machine.h); empty: not reported
   std::vector<std::string> warnings;                   // warnings of the partitioning (format::Manifest)
 };
 
-// Queries servers concurrently and retries until each one is up or the deadline has passed. Returns a description or an
-// error for each server, in the order of `peers`. `job` selects the incarnation that servers report; empty: the job
-// without a name.
+// Queries the servers concurrently, with retries until each server has responded or the deadline has passed. Returns a
+// description or an error for each server, in the order of `peers`. `job` selects the incarnation that servers report;
+// empty: the job without a name.
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
 // Converts a response to a ServerDescription. The response is untrusted input. InvalidArgument: it is inconsistent.

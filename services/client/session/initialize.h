@@ -7,17 +7,18 @@
 //                             opens itself (standalone.h), configured by the storage variables and ESPALIER_DATA_DIR
 //                             (docs/reference/environment.md)
 //   ESPALIER_SAMPLERS         host:port of each sampler process, for loaders with SampledBy::kSamplers
-//                             (loader_batches.h), in the format of ESPALIER_SERVERS; absent: there are none
+//                             (loader_batches.h), in the format of ESPALIER_SERVERS; absent: no samplers
 //   ESPALIER_RANK             rank of this program, from 0; absent: 0
 //   ESPALIER_WORLD_SIZE       number of ranks; absent: 1
 //   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: any partitioning that the servers hold
-//   ESPALIER_INCARNATION      number of restarts of the job so far; absent: the newest that the servers have seen
+//   ESPALIER_INCARNATION      incarnation of the job: grows with every restart; absent: the newest incarnation that the
+//                             servers have seen
 //   ESPALIER_JOB_NAME         name of the job, which selects its tensors, incarnation and samplers on servers that
 //                             several jobs share; absent: the job without a name
 //   ESPALIER_ACCESS           auto, rpc or mapped (session_options.h); absent: auto
 //   ESPALIER_CONNECT_SECONDS  timeout in seconds for the servers to be up; absent: 60
 //   ESPALIER_CALL_SECONDS     timeout in seconds of one query, including retries; absent: 600
-//   ESPALIER_LOCAL_ADDRESS    address of this machine at which other ranks reach this one (init_process_group.h);
+//   ESPALIER_LOCAL_ADDRESS    address of this machine at which other ranks reach this rank (init_process_group.h);
 //                             absent: loopback
 //   ESPALIER_INSECURE_LISTEN_ANY
 //                             true: allow a plaintext port at that address even if other machines can reach it; absent:
@@ -54,13 +55,13 @@ struct Context {
   std::vector<std::string> samplers;  // "host:port" of each sampler process; empty: loaders must sample in this process
   Rank rank;
   uint32_t world_size = 1;
-  std::string local_address = "127.0.0.1";  // address at which other ranks reach this one
-  bool plaintext_to_others = false;         // allows a plaintext port that other machines can reach
-  std::chrono::milliseconds call_timeout{600'000};
+  std::string local_address = "127.0.0.1";          // address at which other ranks reach this rank
+  bool plaintext_to_others = false;                 // allows a plaintext port that other machines can reach
+  std::chrono::milliseconds call_timeout{600'000};  // of one query, including retries
 };
 
-// Parses the variables. Does not connect to any server. InvalidArgument: a variable or a certificate is invalid; the
-// message names it.
+// Parses the variables and loads the certificates; does not connect to a server. InvalidArgument: a variable is missing
+// or invalid; the message names it. Errors of certificates are those of rpc::TransportSecurity::LoadWithRetry.
 Result<Context> Initialize(const Environment& environment);
 
 }  // namespace espalier::client

@@ -1,6 +1,6 @@
-// A server that offers its files writes a random nonce to a file and reports both. If this process can read the same
-// nonce from that path and owns the file, it runs on the same host as the same user. MapPartition then loads the
-// partition into a GraphShard of this process, as a server does, and each query of immutable data goes to this shard.
+// A server that offers its files writes a random nonce to a file and reports the path and the nonce. If this process
+// can read the same nonce from that path and owns the file, it runs on the same host as the same user. MapPartition
+// then maps the partition into a GraphShard of this process, which answers each query of immutable data.
 #include "services/client/session/mapped_partition.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace espalier::client {
 
-bool SharesFilesWith(const graph::v1::MappedFiles& files) {
+bool RunsOnServerHost(const graph::v1::MappedFiles& files) {
   if (files.nonce().empty()) return false;
   // The path comes from a peer and may name a device, a pipe or a link: open without blocking, accept regular files
   // only.
@@ -40,7 +40,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
   }
   format::LoadOptions load;
   load.checksums = format::Checksums::kSkip;
-  // Load the same files as the server: others may not be on this host.
+  // Load the same files as the server: other files may not be on this host.
   load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition partition,

@@ -1,5 +1,5 @@
-// A partition whose files this process maps, as its server on the same host does. Queries of immutable data are
-// answered in this process; tensors, learnable rows and plugin functions are forwarded to the server.
+// A partition whose files both its server and this process, on the same host, have mapped. Queries of immutable data
+// are answered in this process; tensors, learnable rows and plugin functions are forwarded to the server.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace espalier::client {
 
-// Returns whether this process runs on the host of the server as the same user: it can read the file with the nonce
-// that the server wrote, and owns it.
-bool SharesFilesWith(const graph::v1::MappedFiles& files);
+// Returns whether this process runs on the host of the server as the same user. The test: this process can read the
+// file with the nonce that the server wrote, and its user owns the file.
+bool RunsOnServerHost(const graph::v1::MappedFiles& files);
 
-// Maps the partition files that the server offers. Checksums are not verified, since the server has verified them when
-// it loaded the files; invariants of the arrays are checked again. FailedPrecondition: the files belong to another
-// partitioning than the server's. description.mapped_files must be set.
+// Maps the partition files that the server offers; description.mapped_files must be set. Checksums are not verified,
+// because the server verified them when it loaded the files; invariants of the arrays are checked again.
+// FailedPrecondition: the files belong to another partitioning than that of the server.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description);
 
-// Dispatches queries of immutable data to `mapped` and everything else to `server`. Thread-safe.
+// Forwards queries of immutable data to `mapped` and all other calls to `server`. Thread-safe.
 class MappedPartition final : public sampler::PartitionAccess {
  public:
   MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped, std::shared_ptr<sampler::PartitionAccess> server);

@@ -29,7 +29,7 @@ class SharesFilesWithTest : public ::testing::Test {
     graph::v1::MappedFiles files;
     files.set_nonce_path(path);
     files.set_nonce(nonce);
-    return SharesFilesWith(files);
+    return RunsOnServerHost(files);
   }
 
   std::filesystem::path folder_;

@@ -1,6 +1,6 @@
-// A query of a partition with one server has the whole connect timeout. Partitions with several replicas are queried
-// together in rounds of replicas_timeout until one replica of each has responded; slower replicas have no description.
-// Errors that a retry cannot repair end the discovery at once.
+// The query of a partition with one server has the full connect timeout. Partitions with several replicas are queried
+// together in rounds of replicas_timeout until one replica of each partition has responded; replicas that have not
+// responded by then have no description. Errors that a retry cannot repair end the discovery at once.
 #include "services/client/session/server_group.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace espalier::client {
 namespace {
 
 Result<std::vector<ServerGroup>> MakeGroups(const SessionOptions& options) {
-  if (options.addresses.empty()) return InvalidArgument("no address of a graph server was given");
+  if (options.addresses.empty())
+    return InvalidArgument("no address of a graph server was given, expected one for each partition");
   rpc::ChannelSettings channel = options.channel;
   channel.server_role = pki::PeerRole::kServer;
   std::vector<ServerGroup> groups;
@@ -29,7 +30,7 @@ Result<std::vector<ServerGroup>> MakeGroups(const SessionOptions& options) {
   return groups;
 }
 
-bool HasAnswered(const ServerGroup& group) {
+bool HasResponded(const ServerGroup& group) {
   return std::any_of(group.descriptions.begin(), group.descriptions.end(),
                      [](const auto& description) { return description.has_value(); });
 }
@@ -44,61 +45,62 @@ Status ToUnavailable(const Status& failure) {
 }
 
 // Queries all servers of these groups concurrently. Returns an error if a server fails with an error that neither a
-// retry nor another replica can repair, or if in the last round no server of a group responds.
+// retry nor another replica can repair, or, in the last round (`is_last`), if no server of a group responds.
 Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
   for (const ServerGroup* group : groups) peers.insert(peers.end(), group->peers.begin(), group->peers.end());
-  std::vector<Result<ServerDescription>> answers = DescribeServers(peers, job, deadline);
-  auto answer = answers.begin();
+  std::vector<Result<ServerDescription>> responses = DescribeServers(peers, job, deadline);
+  auto response = responses.begin();
   for (ServerGroup* group : groups) {
     Status first_failure;
     for (std::optional<ServerDescription>& description : group->descriptions) {
-      if (answer->ok()) {
-        description = **answer;
-      } else if (!IsTransientError(answer->status())) {
-        return answer->status();
+      if (response->ok()) {
+        description = **response;
+      } else if (!IsTransientError(response->status())) {
+        return response->status();
       } else if (first_failure.ok()) {
-        first_failure = answer->status();
+        first_failure = response->status();
       }
-      ++answer;
+      ++response;
     }
-    if (is_last && !HasAnswered(*group)) return ToUnavailable(first_failure);
+    if (is_last && !HasResponded(*group)) return ToUnavailable(first_failure);
   }
   return Status();
 }
 
-// Waits until the deadline for the servers of partitions with a single server. For a partition with several replicas
-// one response is enough, and slow replicas are left out.
-Status RequestFromAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
+// Queries the servers of all groups. A partition with a single server has until the deadline to respond. For a
+// partition with several replicas one response is enough; slow replicas are skipped.
+Status QueryAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
     if (group.peers.size() == 1) RETURN_IF_ERROR(QueryTogether({&group}, options.job, deadline, /*is_last=*/true));
   }
   while (true) {
-    std::vector<ServerGroup*> silent;
+    std::vector<ServerGroup*> unresponsive;
     for (ServerGroup& group : groups) {
-      if (!HasAnswered(group)) silent.push_back(&group);
+      if (!HasResponded(group)) unresponsive.push_back(&group);
     }
-    if (silent.empty()) return Status();
+    if (unresponsive.empty()) return Status();
     const bool is_last = deadline.Remaining() <= options.replicas_timeout;
-    RETURN_IF_ERROR(QueryTogether(silent, options.job, deadline.AtMost(options.replicas_timeout), is_last));
+    RETURN_IF_ERROR(QueryTogether(unresponsive, options.job, deadline.AtMost(options.replicas_timeout), is_last));
     if (is_last) return Status();
   }
 }
 
 // Checks that a server holds the expected partitioning and the same partition as the other replicas of its group.
 Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, const std::string& key,
-                 const ServerGroup& group, const ServerGroup& first) {
+                 const ServerGroup& group, const ServerGroup& first_group) {
   if (description.partition_key != key) {
     return FailedPrecondition(peer.address + " holds partitioning '" + description.partition_key + "', expected '" +
                               key + "'");
   }
-  if (!(description.graph.book == first.description().graph.book)) {
-    return FailedPrecondition(peer.address + " has a different partition book than " + first.peers.front()->address);
+  if (!(description.graph.book == first_group.description().graph.book)) {
+    return FailedPrecondition(peer.address + " has a different partition book than " +
+                              first_group.peers.front()->address);
   }
   if (description.partition != group.description().partition) {
     return FailedPrecondition(peer.address + " holds partition " + std::to_string(description.partition.value) +
                               ", expected partition " + std::to_string(group.description().partition.value) +
-                              " as the servers that it is joined with by '|'");
+                              ", which the servers joined with it by '|' hold");
   }
   return Status();
 }
@@ -142,7 +144,7 @@ std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasForMachine(const std::string
 
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
   ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, MakeGroups(options));
-  RETURN_IF_ERROR(RequestFromAll(groups, options, deadline));
+  RETURN_IF_ERROR(QueryAll(groups, options, deadline));
   RETURN_IF_ERROR(CheckSameGraph(options, groups));
   return groups;
 }

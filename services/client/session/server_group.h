@@ -14,12 +14,12 @@ namespace espalier::client {
 // The replicas of one partition. All have its immutable data; only the first has writable data.
 struct ServerGroup {
   std::vector<std::shared_ptr<rpc::Peer>> peers;
-  // By peer; absent if the server has not responded. FindServers returns groups with at least one description.
+  // By peer; absent if the server has not responded. Groups from FindServers have at least one description.
   std::vector<std::optional<ServerDescription>> descriptions = {};
 
-  const ServerDescription& description() const;  // of the first peer that has responded; there must be one
-  // Returns the peers as replicas. Those that run on `machine` are marked as near; peers that have not responded are
-  // not.
+  // Returns the description of the first peer that has responded; there must be one.
+  const ServerDescription& description() const;
+  // Returns the peers as replicas. Peers that have responded and run on `machine` are marked as near.
   std::shared_ptr<rpc::Replicas> ReplicasForMachine(const std::string& machine) const;
 };
 

@@ -1,6 +1,6 @@
 // Connect finds the servers (server_group.h), checks that they hold one partitioning, and creates a RemotePartition per
-// partition. Where the files of a server can be mapped, a MappedPartition answers immutable queries in this process and
-// forwards the others to the RemotePartition.
+// partition. If the files of a server can be mapped, a MappedPartition answers queries of immutable data in this
+// process and forwards all other calls to the RemotePartition.
 #include "services/client/session/session.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGrou
   if (access == Access::kRpc) return none;
   for (size_t i = 0; i < group.peers.size(); ++i) {
     const std::optional<ServerDescription>& description = group.descriptions[i];
-    if (!description || !description->mapped_files || !SharesFilesWith(*description->mapped_files)) continue;
+    if (!description || !description->mapped_files || !RunsOnServerHost(*description->mapped_files)) continue;
     return MapPartition(*description).While("mapping the files of " + group.peers[i]->address);
   }
   if (access == Access::kAuto) return none;
@@ -75,11 +75,11 @@ Result<Session> Connect(const SessionOptions& options) {
     remote.reply_bytes_per_call = std::max<size_t>(1, options.reply_bytes_per_call);
     remote.calls_in_flight = std::max<size_t>(1, options.calls_in_flight);
     if (group.peers.size() > 1) remote.replicas = group.ReplicasForMachine(machine);
-    std::shared_ptr<sampler::PartitionAccess> asks_server =
+    std::shared_ptr<sampler::PartitionAccess> remote_partition =
         std::make_shared<RemotePartition>(group.peers.front(), first.graph.book, remote);
     ASSIGN_OR_RETURN(std::shared_ptr<sampler::PartitionAccess> mapped, MapIfPossible(group, options.access));
     session.access.push_back(mapped ? Access::kMapped : Access::kRpc);
-    partitions.push_back(mapped ? std::make_shared<MappedPartition>(mapped, asks_server) : asks_server);
+    partitions.push_back(mapped ? std::make_shared<MappedPartition>(mapped, remote_partition) : remote_partition);
   }
   session.graph = std::make_shared<sampler::PartitionedGraph>(first.graph, std::move(partitions));
   return session;

@@ -22,11 +22,12 @@ struct Session {
   std::shared_ptr<sampler::PartitionedGraph> graph;
 };
 
-// Connects to the graph servers and blocks until a server of every partition is up. In standalone mode it opens the
-// partitions instead and contacts no server (standalone.h). InvalidArgument: missing or malformed addresses.
-// FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, addresses joined by
-// '|' hold different partitions, or the partition key differs from options.partition_key. Unavailable: no server of a
-// partition responds.
+// Connects to the graph servers and blocks until a server of every partition is up. InvalidArgument: missing or
+// malformed addresses. FailedPrecondition: servers hold different partitionings, a partition is missing or given twice,
+// addresses joined by '|' hold different partitions, the partition key differs from options.partition_key,
+// options.access is kMapped and the files of a partition cannot be mapped, or this process was forked from one that
+// uses gRPC. Unavailable: no server of a partition responds. In standalone mode Connect opens the partitions instead
+// and contacts no server; errors are those of OpenStandalone (standalone.h).
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

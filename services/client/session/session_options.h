@@ -1,4 +1,4 @@
-// Options of a session (session.h). Does not include gRPC.
+// Options of a session (session.h). This header does not include gRPC.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,8 @@ Result<Access> ParseAccess(const std::string& text);  // inverse of ToString; In
 struct StandaloneOptions {
   std::string partitions_uri;     // URI of the folder with manifest.json; empty: use graph servers
   storage::StoreSettings stores;  // settings for an s3:// URI
-  // Local copies of files that cannot be mapped where they are stored. Without a folder all files must be mappable.
+  // Folder for local copies of files that cannot be mapped where they are stored. If cache.folder is empty, it must be
+  // possible to map all files.
   storage::LocalCacheOptions cache;
 };
 
@@ -37,23 +38,23 @@ struct SessionOptions {
   // data is read from any reachable replica, preferably one on this machine. Writable data (tensors, learnable rows) is
   // on the first replica only.
   std::vector<std::string> addresses;
-  StandaloneOptions standalone;  // instead of addresses
+  StandaloneOptions standalone;  // alternative to addresses
   std::string partition_key;     // expected partition key; empty: any, but all servers must hold the same
   // Name of the job, which selects its tensors and incarnation on servers that several jobs share; empty: the job
   // without a name.
   std::string job;
-  // Incarnation of the job. Servers reject requests of an older incarnation than the newest one they have seen. Absent:
-  // the newest one that the servers have seen.
+  // Incarnation of the job. Servers reject requests of an older incarnation than the newest one that they have seen.
+  // Absent: the newest one that the servers have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition is up
-  // How long one round of discovery waits for the replicas of a partition. Slower replicas are left out if another
-  // replica has responded. More than 0.
+  std::chrono::milliseconds connect_timeout{60'000};  // for a server of every partition to be up
+  // How long one round of discovery waits for the replicas of a partition; more than 0. Connect does not wait for
+  // slower replicas if another replica has responded.
   std::chrono::milliseconds replicas_timeout{2'000};
-  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // preferred size of one response; larger ones are split
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // larger responses are split into several calls
   size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1
   std::string machine;           // name of this machine, in the form that servers report; empty: rpc::ThisMachine()
-  rpc::ChannelSettings channel;  // its stop ends Connect, and every later query, with CANCELLED
+  rpc::ChannelSettings channel;  // channel.stop ends Connect, and every later query, with CANCELLED
 };
 
 }  // namespace espalier::client

@@ -1,5 +1,5 @@
-// Loads the manifest and every partition as a graph server does and wraps the partitions in one PartitionedGraph with
-// Access::kMapped. Original edge ids are loaded on first use.
+// Loads the manifest and every partition with the functions that graph servers use, and wraps the partitions in one
+// PartitionedGraph with Access::kMapped. Original edge ids are loaded on first use.
 #include "services/client/session/standalone.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace espalier::client {
 namespace {
 
-Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at,
+Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& location,
                                               const std::shared_ptr<const format::Manifest>& manifest,
                                               const SessionOptions& options) {
   format::LoadOptions load;
@@ -21,14 +21,14 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at,
   load.data_dir = options.standalone.cache.folder;
   load.cache_bytes = options.standalone.cache.max_bytes;
   load.stop_requested = [stop = options.channel.stop] { return stop.stop_requested(); };
-  // As in a graph server: weighted sampling needs the edge columns with weights.
+  // Weighted sampling needs the edge columns with weights.
   load.edge_columns = std::any_of(manifest->edge_columns.begin(), manifest->edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   std::vector<graph::Partition> partitions;
   for (uint32_t p = 0; p < manifest->book.num_partitions(); ++p) {
     ASSIGN_OR_RETURN(graph::Partition partition,
-                     format::LoadPartition(*at.store, at.prefix, *manifest, PartitionId(p), load));
-    partition.load_original_edge_ids = format::OriginalEdgeIdsLater(at, manifest, PartitionId(p), load);
+                     format::LoadPartition(*location.store, location.prefix, *manifest, PartitionId(p), load));
+    partition.load_original_edge_ids = format::MakeOriginalEdgeIdsLoader(location, manifest, PartitionId(p), load);
     partitions.push_back(std::move(partition));
   }
   return partitions;
@@ -46,14 +46,14 @@ Result<Session> OpenStandalone(const SessionOptions& options) {
     return FailedPrecondition("access rpc needs graph servers, and the partitions at " + uri +
                               " are opened in this process: use access auto or mapped");
   }
-  ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(uri, options.standalone.stores));
-  ASSIGN_OR_RETURN(format::Manifest read, format::ReadManifest(*at.store, at.prefix));
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri, options.standalone.stores));
+  ASSIGN_OR_RETURN(format::Manifest read, format::ReadManifest(*location.store, location.prefix));
   const auto manifest = std::make_shared<const format::Manifest>(std::move(read));
   if (!options.partition_key.empty() && manifest->partition_key != options.partition_key) {
     return FailedPrecondition(uri + " holds partitioning '" + manifest->partition_key + "', expected '" +
                               options.partition_key + "'");
   }
-  ASSIGN_OR_RETURN(std::vector<graph::Partition> partitions, LoadAll(at, manifest, options));
+  ASSIGN_OR_RETURN(std::vector<graph::Partition> partitions, LoadAll(location, manifest, options));
   Session session;
   session.graph_name = manifest->graph_name;
   session.warnings = manifest->warnings;

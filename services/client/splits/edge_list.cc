@@ -1,5 +1,5 @@
-// Endpoints are read with FindEdges, or as the seeds of a split, in queries of edges_per_request edges, so that the
-// messages for a long list stay below the size limit.
+// MakeEdgeList reads endpoints with FindEdges, SplitEdges with SplitReader, in queries of edges_per_request edges, so
+// that the messages for a long list stay below the size limit.
 #include "services/client/splits/edge_list.h"
 
 #include <algorithm>

@@ -9,25 +9,25 @@
 
 namespace espalier::client {
 
-// Default number of edges per query; as many are held in memory in addition to the result.
+// Default number of edges per query. The edges of one query are held in memory in addition to the result.
 inline constexpr uint64_t kEdgesPerRequest = uint64_t{1} << 20;
 
 struct EdgeList {
   EdgeTypeId type;
   std::vector<GlobalNodeId> sources = {};       // [edges]
   std::vector<GlobalNodeId> destinations = {};  // [edges]
-  // [edges], or empty. Splits store pairs of nodes, which need not be edges of the graph: validation and test edges may
-  // be left out of the graph.
+  // [edges], or empty. Lists from splits may have no ids: splits store pairs of nodes, which need not be edges of the
+  // graph, because validation and test edges may be held out.
   std::vector<GlobalEdgeId> ids = {};
-  // By edge column: [edges, row shape...], for columns that are kept with the list. Rows of a list with ids can also be
-  // read later (DistGraph::GatherEdgeRows).
+  // By edge column: [edges, row shape...], for columns that were read with the list. If the list has ids, rows can also
+  // be read later (DistGraph::GatherEdgeRows).
   std::map<std::string, Tensor> rows = {};
 
   size_t size() const { return destinations.size(); }
 };
 
 // Returns the edges with their endpoints in the order of `ids`, which may repeat. InvalidArgument: an edge does not
-// exist, which the message names, or edges_per_request is 0.
+// exist (the message names it), or edges_per_request is 0.
 Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
                               uint64_t edges_per_request = kEdgesPerRequest);
 // Returns all edges of one part of a split in the order of the input files, without ids. NotFound: there is no such

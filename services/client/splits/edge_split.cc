@@ -1,6 +1,6 @@
 // Each kind of input has a reader (SplitReader, IdReader, MaskReader) that reads items by position; TakeShare selects
-// the items of this rank from it. Shares of ids and masks are resolved to endpoints and rows by edge id. A named split
-// keeps pairs of nodes, so its rows are read by position in the split.
+// the items of this rank from the reader. For ids and masks, endpoints and rows are read by edge id. A named split
+// stores pairs of nodes, so its rows are read by position in the split.
 #include "services/client/splits/edge_split.h"
 
 #include <algorithm>
@@ -19,16 +19,16 @@ Status CheckEdgeSplit(const DistGraph& graph, EdgeTypeId type, const EdgeSplitOp
 }
 
 // Reads rows of edges by id, in several queries.
-Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
-                         const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_request) {
+Result<Tensor> GatherRowsById(const DistGraph& graph, EdgeTypeId type, const std::string& column,
+                              const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_request) {
   RowPieces rows(ids.size());
-  // A query for no rows returns the dtype and shape of a row, which determine the number of rows per query.
-  ASSIGN_OR_RETURN(const Tensor none, graph.GatherEdgeRows(type, column, {}));
-  RETURN_IF_ERROR(rows.Add(none));
-  const uint64_t at_once = RowsPerRequest(none, edges_per_request);
-  for (uint64_t first = 0; first < ids.size(); first += at_once) {
+  // A query for no edges returns the dtype and shape of a row, which determine the number of rows per query.
+  ASSIGN_OR_RETURN(const Tensor no_rows, graph.GatherEdgeRows(type, column, {}));
+  RETURN_IF_ERROR(rows.Add(no_rows));
+  const uint64_t rows_per_query = RowsPerRequest(no_rows, edges_per_request);
+  for (uint64_t first = 0; first < ids.size(); first += rows_per_query) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto count = static_cast<std::ptrdiff_t>(std::min<uint64_t>(at_once, ids.size() - first));
+    const auto count = static_cast<std::ptrdiff_t>(std::min<uint64_t>(rows_per_query, ids.size() - first));
     ASSIGN_OR_RETURN(const Tensor piece, graph.GatherEdgeRows(type, column, std::vector(begin, begin + count)));
     RETURN_IF_ERROR(rows.Add(piece));
   }
@@ -37,10 +37,10 @@ Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::str
 
 // Returns this rank's share of the `total` ids of the reader.
 template <class Reader>
-Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t total, const Reader& reader,
-                             const EdgeSplitOptions& options) {
+Result<EdgeShare> TakeShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t total, const Reader& reader,
+                                 const EdgeSplitOptions& options) {
   std::vector<GlobalEdgeId> ids;
-  if (options.by == SplitBy::kEven) ids.reserve(EvenRange(total, graph.world_size(), graph.rank().value).size());
+  if (options.by == SplitBy::kEven) ids.reserve(ComputeEvenRange(total, graph.world_size(), graph.rank().value).size());
   EdgeShare share;
   const auto owner = [&](GlobalEdgeId id) { return graph.book().OwnerOf(type, id); };
   const auto keep = [&](GlobalEdgeId id) { ids.push_back(id); };
@@ -48,7 +48,7 @@ Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t t
   ASSIGN_OR_RETURN(share.edges, MakeEdgeList(graph, type, std::move(ids), options.edges_per_request));
   for (const std::string& column : options.columns) {
     ASSIGN_OR_RETURN(share.edges.rows[column],
-                     RowsOfIds(graph, type, column, share.edges.ids, options.edges_per_request));
+                     GatherRowsById(graph, type, column, share.edges.ids, options.edges_per_request));
   }
   return share;
 }
@@ -59,11 +59,11 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
                             graph::SplitPartName part, const EdgeSplitOptions& options) {
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   SplitReader reader(graph, type, split, part, options.edges_per_request);
-  if (options.want_ids) reader.WantEdgeIds();
+  if (options.want_ids) reader.RequestEdgeIds();
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeShare share{.edges = {.type = type}};
   if (options.by == SplitBy::kEven) {
-    const uint64_t size = EvenRange(total, graph.world_size(), graph.rank().value).size();
+    const uint64_t size = ComputeEvenRange(total, graph.world_size(), graph.rank().value).size();
     share.edges.sources.reserve(size);
     share.edges.destinations.reserve(size);
   }
@@ -91,7 +91,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<c
     return InvalidArgument("edge " + std::to_string(id.value) + " of type '" + graph.schema().EdgeType(type).Name() +
                            "' does not exist; there are " + std::to_string(graph.num_edges(type)));
   }
-  return ShareOfIds(graph, type, ids.size(), IdReader<GlobalEdgeId>(ids), options);
+  return TakeShareOfIds(graph, type, ids.size(), IdReader<GlobalEdgeId>(ids), options);
 }
 
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, const EdgeSplitOptions& options) {
@@ -100,7 +100,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, cons
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   ASSIGN_OR_RETURN(const MaskReader<GlobalEdgeId> reader,
                    MaskReader<GlobalEdgeId>::Make(graph, mask, options.edges_per_request));
-  return ShareOfIds(graph, type, reader.total(), reader, options);
+  return TakeShareOfIds(graph, type, reader.total(), reader, options);
 }
 
 }  // namespace espalier::client

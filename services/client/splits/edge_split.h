@@ -5,8 +5,8 @@
 //   EdgeLoaderOptions options{.batch_size = 1024, .sampling = spec};      // 1024 edges of this rank
 //   ASSIGN_OR_RETURN(auto loader, DistEdgeDataLoader::Make(*graph, std::move(mine), options, collate));
 //
-// Not a collective operation: each rank computes its share without the others. Every edge is in the share of exactly
-// one rank. Memory: the share, plus edges_per_request edges (for a mask: its values).
+// Not a collective operation: each rank computes its share without communicating with other ranks. Every edge is in the
+// share of exactly one rank. Memory: the share, plus edges_per_request edges or, for a mask, as many of its values.
 #pragma once
 
 #include <span>
@@ -23,29 +23,30 @@ struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
   uint64_t edges_per_request = kEdgesPerRequest;  // edges per query, at least 1
   // Labels and other edge columns whose rows are returned with the share (EdgeList::rows). For a named split without
-  // want_ids this is the only way to read them. Each column takes one more pass over the input of the share.
+  // want_ids this is the only way to read them. Each column takes one more pass over the edges of the share.
   std::vector<std::string> columns = {};
-  // Requests edge ids for a named split; shares of ids and masks always have them. Each pair must be exactly one edge
-  // of the graph, or the split must give its edge number; otherwise InvalidArgument with the pair.
+  // Requests edge ids for a named split; shares of ids and masks always have them. Each pair of nodes in the split must
+  // be exactly one edge of the graph, or the split must give its edge number; otherwise InvalidArgument, which names
+  // the pair.
   bool want_ids = false;
 };
 
 // The edges of one rank.
 struct EdgeShare {
   EdgeList edges;        // in the order of the input; may be empty if there are more ranks than edges
-  uint64_t largest = 0;  // size of the largest share: gives all ranks epochs of equal length
+  uint64_t largest = 0;  // size of the largest share; loaders use it for epochs of equal length on all ranks
 };
 
 // The functions below return the share of the rank in the graph's context, for the world size in that context.
-// InvalidArgument: a type or an edge does not exist; a column is requested, and a pair is not an edge or is several
-// edges whose rows differ; or edges_per_request is 0. NotFound: there is no such column.
+// InvalidArgument: a type or an edge does not exist; a column is requested, and a pair of nodes in the split is no edge
+// of the graph or several edges with different rows; or edges_per_request is 0. NotFound: there is no such column.
 
 // Divides one part of a named split, in the order of the input files, without ids unless want_ids is set. kEven reads
-// the share only, kLocality scans the whole part. NotFound: there is no such split.
+// only the share, kLocality the entire part. NotFound: there is no such split.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, const EdgeSplitOptions& options);
-// Divides a list of ids, which must be the same on all ranks; the share keeps its order and has ids. Queries the
-// endpoints of the share only.
+// Divides a list of ids, which must be the same on all ranks; the share keeps its order and has ids. Queries only the
+// endpoints of the share.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<const GlobalEdgeId> ids,
                             const EdgeSplitOptions& options);
 // Divides the edges whose `mask` value is not 0, in the order of global ids. That order depends on the partitioning, so

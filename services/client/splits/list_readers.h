@@ -1,5 +1,5 @@
-// Readers for TakeShare (split_shares.h) of the inputs of NodeSplit and EdgeSplit that are not named splits: lists of
-// ids, and masks, which are read in several queries.
+// Readers for TakeShare (split_shares.h), for the inputs of NodeSplit and EdgeSplit that are not named splits: lists of
+// ids, and masks. A mask is read in several queries.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class IdReader {
 };
 
 // Reads the ids whose mask value is not 0, in the order of global ids. Global ids are ordered by partition, so a range
-// that starts in one partition is read without the rows of the partitions before it. The mask must have passed
-// CheckMask; it and the graph must outlive the reader.
+// of positions is read without the mask rows of earlier partitions. The mask must have passed CheckMask; it and the
+// graph must outlive the reader.
 template <class Id>
 class MaskReader {
  public:
@@ -97,16 +97,16 @@ class MaskReader {
   std::vector<uint64_t> positions_;   // [partitions + 1]
 };
 
-// Checks a mask. InvalidArgument unless its dtype is Bool or U8 and it has one value for each node or edge of a type.
+// Returns InvalidArgument unless the mask has dtype Bool or U8 and one value for each node or edge (`of`) of a type.
 inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
-  const std::string one = of == sampler::RowsOf::kEdges ? "edge" : "node";
-  const bool is_of = mask.rows().of == of;
+  const std::string kind = of == sampler::RowsOf::kEdges ? "edge" : "node";
+  const bool has_kind = mask.rows().of == of;
   const bool is_flat = mask.shape().size() == 1;
-  if (is_of && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
+  if (has_kind && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
   return InvalidArgument("the mask '" + mask.name() + "' is a " + ToString(mask.dtype()) + " tensor of " +
-                         (is_of ? one + "s" : "rows other than " + one + "s") + " with " +
+                         (has_kind ? kind + "s" : "rows other than " + kind + "s") + " with " +
                          std::to_string(mask.shape().size()) + " dimensions, expected BOOL or U8, one value for each " +
-                         one + " of a type");
+                         kind + " of a type");
 }
 
 }  // namespace espalier::client

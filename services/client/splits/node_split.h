@@ -2,11 +2,11 @@
 // list of seed nodes. Counterpart of DGL's node_split.
 //
 //   ASSIGN_OR_RETURN(NodeShare mine, NodeSplit(*graph, paper, "time", graph::SplitPartName::kTrain, {}));
-//   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};  // 1024 of this rank
+//   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};  // 1024 nodes of this rank
 //   ASSIGN_OR_RETURN(auto loader, DistNodeDataLoader::Make(*graph, std::move(mine), options, collate));
 //
-// Not a collective operation: each rank computes its share without the others. Every node is in the share of exactly
-// one rank. Memory: the share, plus nodes_per_request nodes (for a mask: its values).
+// Not a collective operation: each rank computes its share without communicating with other ranks. Every node is in the
+// share of exactly one rank. Memory: the share, plus nodes_per_request nodes or, for a mask, as many of its values.
 #pragma once
 
 #include <span>
@@ -26,14 +26,14 @@ struct NodeSplitOptions {
 // The nodes of one rank.
 struct NodeShare {
   std::vector<GlobalNodeId> nodes;  // in the order of the input; may be empty if there are more ranks than nodes
-  uint64_t largest = 0;             // size of the largest share: gives all ranks epochs of equal length
+  uint64_t largest = 0;             // size of the largest share; loaders use it for epochs of equal length on all ranks
 };
 
 // The functions below return the share of the rank in the graph's context, for the world size in that context.
 // InvalidArgument: a type or a node does not exist, or nodes_per_request is 0.
 
-// Divides one part of a named split, in the order of original ids. kEven reads the share only, kLocality scans the
-// whole part. NotFound: there is no such split.
+// Divides one part of a named split, in the order of original ids. kEven reads only the share, kLocality the entire
+// part. NotFound: there is no such split.
 Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, const std::string& split,
                             graph::SplitPartName part, const NodeSplitOptions& options);
 // Divides a list of ids, which must be the same on all ranks; the share keeps its order. Contacts no server.

@@ -1,5 +1,5 @@
 // sampler::PartitionedTensors routes reads and writes to the owners of rows. DistTensor adds the ownership of rows (the
-// handle that created a scoped tensor drops its rows), the context's deadline and the attachment to columns.
+// handle that created a scoped tensor drops its rows), the context's deadline and attachment as a column.
 #include "services/client/tensors/dist_tensor.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace espalier::client {
 namespace {
 
-// Stream of the random initial values of tensors without a name. Their generated names differ from run to run, so the
-// names cannot be used as the stream.
+// Stream of the random initial values of tensors without a name. The default stream is the name, but generated names
+// differ from run to run.
 constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
@@ -26,7 +26,7 @@ Result<DistTensor> DistTensor::Create(const DistGraph& graph, const DistTensorOp
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   sampler::TensorSpec spec;
   spec.id.rows = options.rows;
-  spec.id.name = options.name.empty() ? tensors.AnonymousName() : options.name;
+  spec.id.name = options.name.empty() ? tensors.GenerateName() : options.name;
   spec.dtype = options.dtype;
   spec.row_shape = options.row_shape;
   spec.initializer = options.initializer;
@@ -51,7 +51,7 @@ DistTensor::DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lif
       drops_rows_(lifetime == Lifetime::kScoped && tensor_.made_by_this),
       num_rows_(graph.partitions().tensors().NumRows(tensor_.id.rows)) {}
 
-DistTensor::~DistTensor() { End(); }
+DistTensor::~DistTensor() { Release(); }
 
 DistTensor::DistTensor(DistTensor&& other) noexcept
     : graph_(std::move(other.graph_)),
@@ -62,13 +62,13 @@ DistTensor::DistTensor(DistTensor&& other) noexcept
 
 DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   if (this == &other) return *this;
-  // If both handles refer to the same tensor, this handle drops the rows later if either of the two had to.
+  // If both handles refer to the same tensor and one of them owns the rows, this handle owns them after the move.
   if (graph_ != nullptr && other.graph_ != nullptr && &graph_->partitions() == &other.graph_->partitions() &&
       tensor_.id == other.tensor_.id) {
     other.drops_rows_ = other.drops_rows_ || drops_rows_;
     drops_rows_ = false;
   }
-  End();
+  Release();
   graph_ = std::move(other.graph_);
   tensor_ = std::move(other.tensor_);
   drops_rows_ = other.drops_rows_;
@@ -77,7 +77,7 @@ DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   return *this;
 }
 
-void DistTensor::End() noexcept {
+void DistTensor::Release() noexcept {
   if (graph_ == nullptr) return;
   for (const sampler::Attachment& attachment : attached_) graph_->partitions().Detach(attachment);
   if (drops_rows_) graph_->partitions().tensors().DropLater(tensor_.id);
@@ -93,26 +93,26 @@ Result<Tensor> DistTensor::ReadRows(std::span<const GlobalRowId> rows, std::opti
   return graph_->partitions().tensors().Read(tensor_, rows, deadline.value_or(graph_->CallDeadline()));
 }
 
-Status DistTensor::Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
-                       std::optional<Deadline> deadline) {
+Status DistTensor::WriteWith(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
+                             std::optional<Deadline> deadline) {
   return graph_->partitions().tensors().Write(tensor_, write, rows, values, deadline.value_or(graph_->CallDeadline()));
 }
 
 Status DistTensor::WriteRows(std::span<const GlobalRowId> rows, const Tensor& values,
                              std::optional<Deadline> deadline) {
-  return Put(sampler::RowWrite::kAssign, rows, values, std::move(deadline));
+  return WriteWith(sampler::RowWrite::kAssign, rows, values, std::move(deadline));
 }
 
 Status DistTensor::AddRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
-  return Put(sampler::RowWrite::kAdd, rows, values, std::move(deadline));
+  return WriteWith(sampler::RowWrite::kAdd, rows, values, std::move(deadline));
 }
 
 Status DistTensor::MinRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
-  return Put(sampler::RowWrite::kMin, rows, values, std::move(deadline));
+  return WriteWith(sampler::RowWrite::kMin, rows, values, std::move(deadline));
 }
 
 Status DistTensor::MaxRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline) {
-  return Put(sampler::RowWrite::kMax, rows, values, std::move(deadline));
+  return WriteWith(sampler::RowWrite::kMax, rows, values, std::move(deadline));
 }
 
 Status DistTensor::Or(const DistTensor& other, std::optional<Deadline> deadline) {

@@ -1,7 +1,7 @@
-// Original node ids are consecutive, so nodes are enumerated by looking up ranges of original ids. Edges are enumerated
-// by destination: the edges of a partition are numbered by destination in the order of original ids, so a pass over the
-// destinations in that order reads the edges of each partition in the order of their ids. In-degrees give the number of
-// edges of each destination, and FindEdges verifies it.
+// Original node ids are consecutive, so nodes are enumerated by converting ranges of original ids to global ids. Edges
+// are enumerated by destination: the edges of a partition are numbered by destination in the order of original ids, so
+// a pass over the destinations in that order reads the edges of each partition in the order of their ids. The in-degree
+// of a destination gives the number of its edges; AddEdges checks the destinations with FindEdges.
 #include "services/client/tensors/row_order.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace espalier::client {
 namespace {
 
-constexpr uint64_t kNodesPerLookUp = uint64_t{1} << 18;
+constexpr uint64_t kNodesPerQuery = uint64_t{1} << 18;
 // Number of destinations whose in-degrees are read with one query.
-constexpr uint64_t kNodesOfEdges = uint64_t{1} << 14;
+constexpr uint64_t kDestinationsPerQuery = uint64_t{1} << 14;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Result<std::vector<GlobalNodeId>> RowOrder::NextNodes(NodeTypeId type, uint64_t 
   nodes.reserve(end - next_original_);
   while (next_original_ < end) {
     std::vector<OriginalNodeId> originals;
-    const uint64_t last = std::min(end, next_original_ + kNodesPerLookUp);
+    const uint64_t last = std::min(end, next_original_ + kNodesPerQuery);
     for (uint64_t id = next_original_; id < last; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found, graph_.ToGlobalIds(type, originals));
     nodes.insert(nodes.end(), found.begin(), found.end());
@@ -50,8 +50,8 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   for (size_t i = 0; i < edges.size(); ++i) {
     if (static_cast<uint64_t>(ends[edges.size() + i]) != destinations[i].value) {
       return Internal("edge " + std::to_string(edges[i].value) + " ends at node " +
-                      std::to_string(ends[edges.size() + i]) + ", but by its in-degrees at node " +
-                      std::to_string(destinations[i].value));
+                      std::to_string(ends[edges.size() + i]) + ", expected node " +
+                      std::to_string(destinations[i].value) + " according to the in-degrees");
     }
     sources.emplace_back(static_cast<uint64_t>(ends[i]));
   }
@@ -65,14 +65,13 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   return Status();
 }
 
-// The edges of a partition are numbered by destination in the order of original ids. Taking destinations in that order
-// therefore reads the edges of each partition consecutively, and reading may stop between any two edges.
+// Reads at most edges_per_request_ edges. It may stop between any two edges of a destination (edges_into_next_).
 Status RowOrder::ReadEdges() {
   const EdgeTypeId type(rows_.type);
   const NodeTypeId destination_type = graph_.schema().DestinationOf(type);
   if (next_destination_ == destinations_.size()) {
     next_destination_ = 0;
-    ASSIGN_OR_RETURN(destinations_, NextNodes(destination_type, kNodesOfEdges));
+    ASSIGN_OR_RETURN(destinations_, NextNodes(destination_type, kDestinationsPerQuery));
     ASSIGN_OR_RETURN(degrees_, graph_.InDegrees(type, destinations_));
   }
   const uint64_t first_original = next_original_ - destinations_.size();
@@ -99,7 +98,7 @@ Status RowOrder::ReadEdges() {
   return edges.empty() ? Status() : AddEdges(edges, destinations, original_destinations);
 }
 
-bool RowOrder::AllEdgesWereRead() const {
+bool RowOrder::HasReadAllEdges() const {
   const NodeTypeId destination = graph_.schema().DestinationOf(EdgeTypeId(rows_.type));
   return next_original_ == graph_.num_nodes(destination) && next_destination_ == destinations_.size();
 }
@@ -120,7 +119,7 @@ Result<std::vector<GlobalRowId>> RowOrder::Next(uint64_t count) {
       return rows;
     }
   }
-  while (edges_.size() < count && !AllEdgesWereRead()) RETURN_IF_ERROR(ReadEdges());
+  while (edges_.size() < count && !HasReadAllEdges()) RETURN_IF_ERROR(ReadEdges());
   const auto end = edges_.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(count, edges_.size()));
   rows.assign(edges_.begin(), end);
   edges_.erase(edges_.begin(), end);

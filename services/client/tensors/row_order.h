@@ -1,7 +1,7 @@
 // Enumerates the rows of a row space in an order that does not depend on the partitioning. Nodes are ordered by
-// original id, own rows by number. Edges are ordered by the original id of the destination. The in-edges of a node are
-// in stored order: by time if the partitioning has a time column, then by the original id of the source, then by the
-// original id of the edge (docs/partition-format.md).
+// original id, own rows (RowSpace::Own) by number. Edges are ordered by the original id of the destination. The
+// in-edges of a node are in stored order: by time if the partitioning has a time column, then by the original id of the
+// source, then by the original id of the edge (docs/partition-format.md).
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,26 @@ namespace espalier::client {
 // Iterator over the rows of a row space. For one thread.
 class RowOrder {
  public:
-  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; own rows must have their number.
-  // Edges are queried `edges_per_request` at a time.
+  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; RowSpace::Own must have the number
+  // of rows. Edges are queried `edges_per_request` (at least 1) at a time.
   RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
-  // Returns the next `count` rows, fewer at the end, none after the last row.
+  // Returns the next `count` rows, fewer before the end, and an empty vector after the last row. Errors are those of
+  // DistGraph queries; Internal: the in-degrees and the edges of a partition disagree.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
-  // Returns a hash of the original endpoint ids of the edges that have been read, in order. After the last edge, equal
-  // values of two graphs mean the same edges in the same order. 0 for nodes and own rows.
+  // Returns a hash of the original endpoint ids of the edges that have been read, in order. If the hashes of two graphs
+  // are equal after the last edge, the graphs have the same edges in the same order. 0 for nodes and own rows.
   uint64_t endpoint_hash() const { return endpoint_hash_; }
 
  private:
+  // Returns the nodes of the next `count` original ids.
   Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
   // Reads in-edges of the next destinations and appends them to edges_.
   Status ReadEdges();
   // Appends edges to edges_ and their endpoints to the hash. Internal: an edge has another destination than expected.
   Status AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vector<GlobalNodeId>& destinations,
                   const std::vector<uint64_t>& original_destinations);
-  bool AllEdgesWereRead() const;
+  bool HasReadAllEdges() const;
 
   const DistGraph& graph_;
   const sampler::RowSpace rows_;

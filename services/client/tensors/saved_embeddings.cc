@@ -1,6 +1,6 @@
 // A saved embedding is one manifest entry for the values of the rows and, unless the optimizer has no state, a second
-// one for their state. Both entries have the same number of files with the same rows. SavedRowsReader reads both
-// together, file by file; RestoreSome writes one piece per call.
+// entry for the optimizer state. Both entries have the same number of files with the same rows. SavedRowsReader reads
+// both entries together, file by file; RestoreSome writes the rows of one file per call.
 #include "services/client/tensors/saved_embeddings.h"
 
 #include <utility>
@@ -11,15 +11,16 @@
 namespace espalier::client {
 namespace {
 
-using EntriesOfRows = std::vector<format::SavedTensorEntry>;
+using Entries = std::vector<format::SavedTensorEntry>;
 
-EntriesOfRows MakeEntries(const format::SavedEmbeddingEntry& saved) {
-  EntriesOfRows entries = {saved.values};
+Entries MakeEntries(const format::SavedEmbeddingEntry& saved) {
+  Entries entries = {saved.values};
   if (saved.state.has_value()) entries.push_back(*saved.state);
   return entries;
 }
 
-// Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam".
+// Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam". CheckFits
+// compares two of them.
 std::string DescribeRows(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
                          const std::string& optimizer) {
   return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +
@@ -30,14 +31,14 @@ int64_t RowWidth(const format::SavedTensorEntry& entry) { return entry.row_shape
 
 }  // namespace
 
-struct SavedEmbedding::Place {
+struct SavedEmbedding::Source {
   const DistGraph& graph;
   storage::StoreLocation at;
   std::string uri;
   format::SavedEmbeddingEntry saved;
 };
 
-SavedEmbedding::SavedEmbedding(std::unique_ptr<Place> place) : place_(std::move(place)) {}
+SavedEmbedding::SavedEmbedding(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 
 SavedEmbedding::~SavedEmbedding() = default;
 
@@ -58,34 +59,36 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
     }
     RETURN_IF_ERROR(SavedRowsReader::Open(graph, at, MakeEntries(saved)).status().While(what));
     return std::unique_ptr<SavedEmbedding>(
-        new SavedEmbedding(std::unique_ptr<Place>(new Place{graph, std::move(at), uri, saved})));
+        new SavedEmbedding(std::unique_ptr<Source>(new Source{graph, std::move(at), uri, saved})));
   }
   return NotFound(what + ": no embedding of that name and of " + rows + " is saved there; there are " +
                   (others.empty() ? "none" : others));
 }
 
-uint64_t SavedEmbedding::version() const { return place_->saved.version; }
+uint64_t SavedEmbedding::version() const { return source_->saved.version; }
 
 Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
-  const format::SavedEmbeddingEntry& saved = place_->saved;
-  const graph::PartitionBook& book = place_->graph.book();
+  const format::SavedEmbeddingEntry& saved = source_->saved;
+  const graph::PartitionBook& book = source_->graph.book();
   RETURN_IF_ERROR(sampler::CheckRowSpace(spec.id.rows, book));
   const int64_t state_width = saved.state.has_value() ? RowWidth(*saved.state) : 0;
-  const std::string has = DescribeRows(saved.values.rows, saved.values.num_rows, saved.values.dtype,
-                                       RowWidth(saved.values), state_width, saved.optimizer);
-  const std::string wants =
+  const std::string found = DescribeRows(saved.values.rows, saved.values.num_rows, saved.values.dtype,
+                                         RowWidth(saved.values), state_width, saved.optimizer);
+  const std::string expected =
       DescribeRows(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
                    spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), ToString(spec.optimizer.type));
-  if (has == wants) return Status();
-  return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + has + "; expected " + wants);
+  if (found == expected) return Status();
+  return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + found + "; expected " +
+                            expected);
 }
 
 Result<bool> SavedEmbedding::RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                                          Deadline deadline) {
-  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);  // after an error rows_ stays null
-  const std::string what = "loading the embedding '" + place_->saved.values.name + "' of " + place_->uri;
+  // After an error rows_ stays null, so the next call starts from the first file.
+  std::unique_ptr<SavedRowsReader> rows = std::move(rows_);
+  const std::string what = "loading the embedding '" + source_->saved.values.name + "' of " + source_->uri;
   if (rows == nullptr) {
-    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(place_->graph, place_->at, MakeEntries(place_->saved)).While(what));
+    ASSIGN_OR_RETURN(rows, SavedRowsReader::Open(source_->graph, source_->at, MakeEntries(source_->saved)).While(what));
   }
   ASSIGN_OR_RETURN(const std::optional<SavedRowsReader::Piece> piece, rows->Next().While(what));
   if (!piece.has_value()) return false;

@@ -1,8 +1,9 @@
 // Embeddings that were saved with their optimizer state (SaveOptions::embeddings in saved_tensors.h). An EmbeddingTable
-// or a DistEmbedding can resume from them under any partitioning of the same graph and with any number of servers and
-// ranks.
+// or a DistEmbedding can resume from a saved embedding under any partitioning of the same graph and with any number of
+// servers and ranks.
 //
-//   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));  // rank 0
+//   // On rank 0. Now() returns the embedding's spec and its current version.
+//   RETURN_IF_ERROR(SaveTensors(*graph, {}, folder + "/000012", {.embeddings = {emb->Now()}}));
 //
 //   ASSIGN_OR_RETURN(const auto saved, SavedEmbedding::Open(*graph, folder + "/000012", {rows, "author"}));
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group, options,
@@ -36,18 +37,19 @@ class SavedEmbedding final : public sampler::SavedLearnableRows {
 
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
-  // Restores the rows of one file per call. Returns false if no file was left. DataLoss: a file is missing or damaged.
-  // FailedPrecondition, after the last file: the edges of the graph differ from those at the time of the save. After an
-  // error the next call starts from the first file.
+  // Restores the rows of one file per call. Returns false if the rows of all files have been restored. DataLoss: a file
+  // is missing or damaged. FailedPrecondition, after the last file, for rows of edges: the graph's edges or their order
+  // differ from those of the graph for which the rows were saved. After an error the next call starts from the first
+  // file.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 
  private:
-  struct Place;
+  struct Source;
 
-  explicit SavedEmbedding(std::unique_ptr<Place> place);
+  explicit SavedEmbedding(std::unique_ptr<Source> source);
 
-  const std::unique_ptr<Place> place_;
+  const std::unique_ptr<Source> source_;
   std::unique_ptr<SavedRowsReader> rows_;  // null: the next call starts from the first file
 };
 

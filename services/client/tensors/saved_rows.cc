@@ -1,6 +1,6 @@
 // Rows are written in the order of row_order.h, in files of equal numbers of rows, so that a reader with another
-// partitioning can compute the id of each row from its position. For edges the manifest also keeps a hash of the
-// endpoints in that order; the reader computes the same hash and compares the two after the last file.
+// partitioning can compute the id of each row from its position. For edges the manifest also has a hash of the
+// endpoints in that order; the reader computes the hash of its graph and compares the two after the last file.
 #include "services/client/tensors/saved_rows.h"
 
 #include <algorithm>
@@ -13,17 +13,18 @@
 namespace espalier::client {
 namespace {
 
-// Limits the rows of a file whose rows are narrow: bytes_per_file would allow more of them.
+// Largest number of rows per file; narrow rows would reach bytes_per_file only with more rows.
 constexpr uint64_t kMaxRowsPerFile = uint64_t{1} << 22;
 
-std::string FiveDigits(size_t number) {
+// Returns the number with leading zeros, at least five digits.
+std::string PadNumber(size_t number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%05zu", number);
   return text;
 }
 
-Status DifferentGraph(const format::SavedTensorEntry& tensor, const std::string& how) {
-  return FailedPrecondition("'" + tensor.name + "' of " + tensor.rows + " was saved for another graph: " + how);
+Status DifferentGraphError(const format::SavedTensorEntry& tensor, const std::string& difference) {
+  return FailedPrecondition("'" + tensor.name + "' of " + tensor.rows + " was saved for another graph: " + difference);
 }
 
 }  // namespace
@@ -42,27 +43,27 @@ Status SavedRowsWriter::PutRows(const DistGraph& graph, const RowSpace& rows, co
   std::vector<std::string> folders;
   for (const Column& column : columns) {
     row_bytes += sampler::RowBytes(column.entry->dtype, column.entry->row_shape);
-    folders.push_back(folder_ + "/" + FiveDigits(num_entries_++) + "-" + column.entry->name);
+    folders.push_back(folder_ + "/" + PadNumber(num_entries_++) + "-" + column.entry->name);
   }
   const uint64_t rows_per_file =
       std::clamp<uint64_t>(bytes_per_file / std::max<uint64_t>(1, row_bytes), 1, kMaxRowsPerFile);
   const uint64_t num_rows = columns.front().entry->num_rows;
   RowOrder order(graph, rows);
-  uint64_t num_put = 0;
-  for (size_t number = 0; num_put < num_rows; ++number) {
+  uint64_t num_written = 0;
+  for (size_t number = 0; num_written < num_rows; ++number) {
     ASSIGN_OR_RETURN(const std::vector<GlobalRowId> piece, order.Next(rows_per_file));
     if (piece.empty()) break;
     for (size_t i = 0; i < columns.size(); ++i) {
       ASSIGN_OR_RETURN(const Tensor values, NotFoundToUnavailable(columns[i].read(piece)));
-      const std::string key = folders[i] + "/" + FiveDigits(number) + ".safetensors";
+      const std::string key = folders[i] + "/" + PadNumber(number) + ".safetensors";
       keys_.push_back(storage::JoinKey(at_.prefix, key));  // before the write: a failed write may have created the file
       ASSIGN_OR_RETURN(columns[i].entry->files.emplace_back(),
                        format::PutSavedRows(*at_.store, at_.prefix, key, values));
     }
-    num_put += piece.size();
+    num_written += piece.size();
   }
-  if (num_put != num_rows) {
-    return Internal("RowOrder returned " + std::to_string(num_put) + " of the " + std::to_string(num_rows) +
+  if (num_written != num_rows) {
+    return Internal("RowOrder returned " + std::to_string(num_written) + " of the " + std::to_string(num_rows) +
                     " rows of '" + columns.front().entry->name + "'");
   }
   if (rows.of != sampler::RowsOf::kEdges) return Status();
@@ -97,13 +98,13 @@ Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGrap
                   .dtype = spec.dtype,
                   .row_shape = {int64_t{spec.width}},
                   .num_rows = graph.partitions().tensors().NumRows(spec.id.rows)};
-  // Values are read before the state of the same rows, because only reading values waits for the version.
+  // The values of rows are read before their state, because only ReadEmbedding waits for the version.
   std::vector<Column> columns = {{&entry.values, [&](std::span<const GlobalRowId> rows) {
                                     return store.ReadEmbedding(spec, embedding.version, rows, graph.CallDeadline());
                                   }}};
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
     entry.state = entry.values;
-    entry.state->name = sampler::StateOfEmbedding(spec.id).name;
+    entry.state->name = sampler::ToStateId(spec.id).name;
     entry.state->dtype = DType::kF32;
     entry.state->row_shape = {static_cast<int64_t>(width)};
     columns.push_back({&*entry.state, [&](std::span<const GlobalRowId> rows) {
@@ -116,11 +117,11 @@ Result<format::SavedEmbeddingEntry> SavedRowsWriter::PutEmbedding(const DistGrap
 
 Status SavedRowsWriter::Commit(const format::SavedTensorsManifest& manifest) {
   const Status committed = format::CommitSavedTensors(*at_.store, at_.prefix, manifest);
-  // AlreadyExists: another save has committed. InvalidArgument: the manifest was not written. After any other error
-  // this manifest may have been written, and the files must stay.
-  const bool surely_not =
+  // After AlreadyExists (another save has committed) and InvalidArgument the manifest was not written. After any other
+  // error it may have been written, and the files must stay.
+  const bool is_not_written =
       committed.code() == StatusCode::kAlreadyExists || committed.code() == StatusCode::kInvalidArgument;
-  may_remove_ = surely_not;
+  may_remove_ = is_not_written;
   return committed;
 }
 
@@ -154,7 +155,7 @@ Result<std::unique_ptr<SavedRowsReader>> SavedRowsReader::Open(const DistGraph& 
   RETURN_IF_ERROR(sampler::CheckRowSpace(rows, graph.book()));
   const uint64_t num_rows = graph.partitions().tensors().NumRows(rows);
   if (num_rows != first.num_rows) {
-    return DifferentGraph(
+    return DifferentGraphError(
         first, "it has " + std::to_string(first.num_rows) + " rows, the loaded graph has " + std::to_string(num_rows));
   }
   return std::unique_ptr<SavedRowsReader>(new SavedRowsReader(graph, at, std::move(entries), rows));
@@ -168,7 +169,7 @@ Result<std::optional<SavedRowsReader::Piece>> SavedRowsReader::Next() {
                       std::to_string(first.num_rows) + " rows");
     }
     if (rows_.of == sampler::RowsOf::kEdges && first.endpoint_hash != order_.endpoint_hash()) {
-      return DifferentGraph(first, "its edges or their order differ");
+      return DifferentGraphError(first, "its edges or their order differ");
     }
     return std::optional<Piece>();
   }

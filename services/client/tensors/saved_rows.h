@@ -22,19 +22,19 @@ namespace espalier::client {
 class SavedRowsWriter {
  public:
   explicit SavedRowsWriter(storage::StoreLocation at);
-  // Removes the written files, unless Commit has succeeded or it is unknown whether it has.
+  // Removes the written files, unless Commit has succeeded or may have succeeded.
   ~SavedRowsWriter();
   SavedRowsWriter(const SavedRowsWriter&) = delete;
   SavedRowsWriter& operator=(const SavedRowsWriter&) = delete;
 
-  // Writes all rows of the tensor of that name to files of about `bytes_per_file` and returns its manifest entry.
+  // Writes all rows of the tensor `name` to files of about `bytes_per_file` and returns the manifest entry.
   Result<format::SavedTensorEntry> PutTensor(const DistGraph& graph, const RowSpace& rows, const std::string& name,
                                              size_t bytes_per_file);
-  // Writes all rows of an embedding and their optimizer state and returns its manifest entry. Blocks until the servers
+  // Writes all rows of an embedding and their optimizer state and returns the manifest entry. Blocks until the servers
   // have reached embedding.version.
   Result<format::SavedEmbeddingEntry> PutEmbedding(const DistGraph& graph, const sampler::EmbeddingAt& embedding,
                                                    size_t bytes_per_file);
-  // Writes the manifest, which makes the save visible. AlreadyExists: the folder has a manifest.
+  // Writes the manifest, which makes the save visible. AlreadyExists: the folder already has a manifest.
   Status Commit(const format::SavedTensorsManifest& manifest);
 
  private:
@@ -44,21 +44,22 @@ class SavedRowsWriter {
     std::function<Result<Tensor>(std::span<const GlobalRowId> rows)> read;
   };
 
-  // Writes all columns of all rows in the order of RowOrder, which does not depend on the partitioning. For each piece
-  // of rows, the columns are read and written one after another.
+  // Writes all columns of all rows in the order of RowOrder, which does not depend on the partitioning. For each file,
+  // the columns are read and written one after another.
   Status PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
                  size_t bytes_per_file);
 
   const storage::StoreLocation at_;
-  const std::string folder_;
-  size_t num_entries_ = 0;
-  std::vector<std::string> keys_;
-  bool may_remove_ = true;
+  const std::string folder_;       // subfolder of this save
+  size_t num_entries_ = 0;         // manifest entries so far
+  std::vector<std::string> keys_;  // of the written files
+  bool may_remove_ = true;         // whether the destructor removes the files
 };
 
-// Reads saved rows piece by piece and returns them with their ids in this graph. For one thread.
+// Reads saved rows file by file and returns them with their ids in this graph. For one thread.
 class SavedRowsReader {
  public:
+  // The rows of one file of each entry.
   struct Piece {
     std::vector<GlobalRowId> rows;
     std::vector<Tensor> columns;  // [rows.size(), row shape...], one for each entry
@@ -71,7 +72,8 @@ class SavedRowsReader {
 
   const RowSpace& rows() const { return rows_; }
   // Returns the next piece, the rows of one file; nullopt after the last. DataLoss: a file is missing or damaged.
-  // FailedPrecondition, after the last piece: the edges of the graph, or their order, differ from those of the save.
+  // FailedPrecondition, after the last piece, for rows of edges: the graph's edges or their order differ from those of
+  // the graph for which the rows were saved.
   Result<std::optional<Piece>> Next();
 
  private:
@@ -86,8 +88,8 @@ class SavedRowsReader {
   uint64_t num_read_ = 0;
 };
 
-// Returns the row space that an entry names, such as "nodes/paper", in this graph. FailedPrecondition: the graph has no
-// such type. InvalidArgument: the name is malformed.
+// Returns the row space with the name `entry.rows`, such as "nodes/paper", in this graph. FailedPrecondition: the graph
+// has no such type. InvalidArgument: the name is malformed.
 Result<RowSpace> ParseRowSpace(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
 
 }  // namespace espalier::client

@@ -1,7 +1,8 @@
 // A save writes safetensors files of about bytes_per_file each, with rows in the partitioning-independent order of
 // row_order.h, and the manifest last; a folder without a manifest is not a save
 // (services/format/saved_tensors/saved_tensors.h). Loading reads the files in the same order and writes the rows under
-// the ids of the present partitioning. Tensors are scoped while they are loaded, so an error drops all of them.
+// the ids of the current partitioning. Tensors are scoped while they are loaded, so an error drops all tensors of the
+// call.
 #include "services/client/tensors/saved_tensors.h"
 
 #include <memory>
@@ -16,9 +17,9 @@
 namespace espalier::client {
 namespace {
 
-// Loads one tensor. It is scoped, so that its rows are dropped if loading fails.
-Result<DistTensor> Load(const DistGraph& graph, const storage::StoreLocation& at,
-                        const format::SavedTensorEntry& saved) {
+// Loads one tensor, as a scoped tensor.
+Result<DistTensor> LoadTensor(const DistGraph& graph, const storage::StoreLocation& at,
+                              const format::SavedTensorEntry& saved) {
   ASSIGN_OR_RETURN(const std::unique_ptr<SavedRowsReader> rows, SavedRowsReader::Open(graph, at, {saved}));
   ASSIGN_OR_RETURN(DistTensor tensor, DistTensor::Create(graph, {.rows = rows->rows(),
                                                                  .row_shape = saved.row_shape,
@@ -72,9 +73,9 @@ Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri
   ASSIGN_OR_RETURN(format::SavedTensorsManifest manifest,
                    format::ReadSavedTensors(*at.store, at.prefix).While("loading tensors of " + uri));
   LoadedTensors loaded{.tensors = {}, .notes = std::move(manifest.notes)};
-  for (const format::SavedTensorEntry& tensor : manifest.tensors) {
-    ASSIGN_OR_RETURN(DistTensor made, Load(graph, at, tensor).While("loading tensors of " + uri));
-    loaded.tensors.push_back(std::move(made));
+  for (const format::SavedTensorEntry& saved : manifest.tensors) {
+    ASSIGN_OR_RETURN(DistTensor tensor, LoadTensor(graph, at, saved).While("loading tensors of " + uri));
+    loaded.tensors.push_back(std::move(tensor));
   }
   if (options.lifetime == Lifetime::kPersistent) {
     for (DistTensor& tensor : loaded.tensors) tensor.Keep();

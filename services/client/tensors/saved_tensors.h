@@ -1,5 +1,5 @@
-// Saves and loads distributed tensors in a store, for checkpoints that a program writes itself. They can be loaded
-// under any partitioning of the same graph and with any number of servers (docs/saved-tensors.md).
+// Saves distributed tensors in a store and loads them, for checkpoints that a program writes itself. Saved tensors can
+// be loaded under any partitioning of the same graph and with any number of servers (docs/saved-tensors.md).
 //
 //   RETURN_IF_ERROR(SaveTensors(*graph, {{RowSpace::Nodes(paper), "visits"}}, folder + "/000012",
 //                               {.notes = {{"epoch", "12"}}}));
@@ -7,8 +7,8 @@
 //   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));  // the next incarnation
 //   ASSIGN_OR_RETURN(LoadedTensors loaded, LoadTensors(*graph, folder + "/" + saved.back()));
 //
-// One process calls these functions; no other process may write to the tensors during a call. Programs with several
-// ranks use a barrier before and after it.
+// One process calls these functions; no other process may write to the tensors during a call. In programs with several
+// ranks, all ranks call a barrier before and after the call.
 #pragma once
 
 #include <map>
@@ -22,22 +22,24 @@
 namespace espalier::client {
 
 struct TensorName {
-  RowSpace rows;  // for own rows RowSpace::Own() without their number is enough
+  RowSpace rows;  // for own rows, RowSpace::Own() without the number of rows is enough
   std::string name;
 };
 
 struct SaveOptions {
   std::map<std::string, std::string> notes = {};  // key-value pairs of the program, in UTF-8, such as the step number
-  // Embeddings to save with the tensors; no two may have the same name and row space. Each is saved at the version that
-  // its DistEmbedding has on this rank now (DistEmbedding::Now), and must not take a step before SaveTensors returns.
-  // Other ranks may be one step ahead; they wait for this rank. SavedEmbedding (saved_embeddings.h) loads them.
+  // Embeddings to save with the tensors; no two may have the same name and row space. Each embedding is saved at the
+  // version that it has on this rank (DistEmbedding::Now, EmbeddingTable::Now), and this rank must not take a step with
+  // it before SaveTensors returns. Other ranks may be one step ahead; they wait for this rank. SavedEmbedding
+  // (saved_embeddings.h) loads saved embeddings.
   std::vector<sampler::EmbeddingAt> embeddings = {};
-  storage::StoreSettings stores = {};        // settings for an s3:// URI
-  size_t bytes_per_file = size_t{64} << 20;  // approximate, 1 byte to 512 MiB; as much is held in memory at once
+  storage::StoreSettings stores = {};  // settings for an s3:// URI
+  // Approximate size of a file, 1 byte to 512 MiB. About as many bytes are held in memory.
+  size_t bytes_per_file = size_t{64} << 20;
 };
 
-// Saves all rows of existing tensors and of options.embeddings to the folder `uri`. Every save needs a folder of its
-// own. Atomic: an incomplete save is never listed or loaded. AlreadyExists: the folder contains saved tensors; they
+// Saves all rows of existing tensors and of options.embeddings to the folder `uri`. Every save needs a separate folder.
+// Atomic: an incomplete save is never listed or loaded. AlreadyExists: the folder already contains saved tensors, which
 // are never overwritten. NotFound: a tensor does not exist. InvalidArgument: a tensor or embedding is given twice, or
 // bytes_per_file is out of range. Unavailable: rows were lost during the save, or the store cannot be reached.
 Status SaveTensors(const DistGraph& graph, const std::vector<TensorName>& tensors, const std::string& uri,
@@ -54,9 +56,9 @@ struct LoadedTensors {
 };
 
 // Creates the tensors that were saved in the folder `uri`, with their rows. Saved embeddings are not loaded. After an
-// error none of the tensors exists. During the call other processes can open tensors whose rows are not complete yet.
-// NotFound: nothing was saved there. DataLoss: a file is damaged. AlreadyExists: a tensor with one of the names exists.
-// FailedPrecondition: the tensors were saved for another graph.
+// error none of the tensors exists. During the call other processes can open tensors whose rows are not all loaded yet.
+// NotFound: nothing was saved there. DataLoss: a file is damaged. AlreadyExists: a tensor with the name and row space
+// of a saved one exists. FailedPrecondition: the tensors were saved for another graph.
 Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri, const LoadOptions& options = {});
 
 // Returns the sorted names of the folders directly below `uri` that contain saved tensors. Folders with another kind of

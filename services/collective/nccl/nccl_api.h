@@ -9,7 +9,7 @@
 
 namespace espalier::collective {
 
-// ncclResult_t. Libraries may return other values.
+// ncclResult_t. NCCL may return other values.
 enum NcclResult : int {
   kNcclSuccess = 0,
   kNcclUnhandledCudaError = 1,
@@ -48,10 +48,10 @@ static_assert(sizeof(NcclConfig) == 40, "NcclConfig has no padding");
 // The oldest version of NCCL that has the fields of NcclConfig: 10000 * major + 100 * minor + patch.
 inline constexpr int kOldestNcclVersion = 21700;
 
-// cudaError_t. Libraries return many more values.
+// cudaError_t. CUDA returns many more values.
 enum CudaError : int { kCudaSuccess = 0, kCudaNotReady = 600 };
 
-// Functions of an open library, by their names there.
+// Functions of the open libraries, by their names in NCCL and CUDA.
 struct NcclApi {
   NcclResult (*ncclGetVersion)(int* version) = nullptr;
   NcclResult (*ncclGetUniqueId)(NcclUniqueId* id) = nullptr;

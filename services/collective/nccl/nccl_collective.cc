@@ -47,7 +47,7 @@ class NcclCollective final : public ForwardingCollective {
   NcclCollective(std::unique_ptr<Collective> group, std::unique_ptr<NcclLibrary> library,
                  std::unique_ptr<NcclCommunicator> communicator)
       : ForwardingCollective(std::move(group)), library_(std::move(library)), communicator_(std::move(communicator)) {}
-  // Ends the waits of other ranks first.
+  // Leaves the group before the communicator is aborted, so that other ranks stop waiting first.
   ~NcclCollective() override { DestroyGroup(); }
 
   const char* backend() const override { return backend_.c_str(); }
@@ -99,7 +99,8 @@ class NcclConnector {
   }
 
   Status Open() {
-    if (!options_.device.has_value()) return FailedPrecondition("it computes on the CPU, and NCCL sums on GPUs");
+    if (!options_.device.has_value())
+      return FailedPrecondition("this trainer computes on the CPU, and NCCL sums on GPUs");
     ASSIGN_OR_RETURN(NcclLibrary opened, OpenNccl(options_.paths));
     library_ = std::make_unique<NcclLibrary>(std::move(opened));
     char gpu[32] = "";
@@ -111,7 +112,7 @@ class NcclConnector {
     return Status();
   }
 
-  // All ranks compare the same places, so unusable_ is the same on all of them.
+  // All ranks compare the same places, so unusable_ is the same on all ranks.
   Status ComparePlaces() {
     ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                      group_.AllGather(std::as_bytes(std::span(&place_, 1)), deadline_));

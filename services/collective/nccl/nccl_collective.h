@@ -1,9 +1,9 @@
 // Sums of values in the memory of GPUs with NCCL (https://docs.nvidia.com/deeplearning/nccl), on top of a connected
 // group, the trainers' ring. The group sends NCCL's id to the ranks, under mutual TLS if it uses TLS, so that only its
-// ranks get the id. It runs all operations on values in the host's memory. While NCCL sums, it detects ranks that
-// leave, because NCCL itself would wait for them forever.
+// ranks get the id. The group also runs all operations on values in the host's memory, and detects ranks that leave
+// while NCCL sums, because NCCL itself would wait for them forever.
 //
-// Failures have the same errors as in the group's own operations, and no rank waits past its deadline. If a rank is
+// Errors have the same codes as those of the group's own operations, and no rank waits past its deadline. If a rank is
 // killed or leaves while NCCL sums, the others get Unavailable promptly. If it is suspended, they get DeadlineExceeded
 // at the deadline. If NCCL fails on one rank, the others get Unavailable. After any of these errors, each rank aborts
 // its communicator. Sizes that differ between ranks are not detected; NCCL does not define the result of such a sum.
@@ -35,8 +35,8 @@ struct NcclOptions {
 };
 
 struct NcclConnection {
-  std::unique_ptr<Collective> group;  // never null; sums on devices if `unusable` is OK, else the given group
-  Status unusable;                    // why NCCL cannot be used: the same on every rank
+  std::unique_ptr<Collective> group;  // never null; sums on devices if `unusable` is OK; otherwise the given group
+  Status unusable;                    // OK, or why NCCL cannot be used: the same on every rank
 };
 
 // Connects the GPUs of a group's ranks. Every rank must call it, even without a GPU. If one rank cannot use NCCL, all

@@ -158,7 +158,7 @@ TEST_F(NcclCollectiveTest, EachRankNeedsAGpuOfItsOwn) {
                     [](uint32_t rank, NcclOptions& options) {
                       if (rank == 1) options.device.reset();
                     }),
-            FailedPrecondition("trainer 1: it computes on the CPU, and NCCL sums on GPUs"));
+            FailedPrecondition("trainer 1: this trainer computes on the CPU, and NCCL sums on GPUs"));
   EXPECT_EQ(Refused(2,
                     [](uint32_t rank, NcclOptions& options) {
                       if (rank == 1) options.device = 99;

@@ -1,10 +1,10 @@
 // Functions of a nonblocking communicator return kNcclInProgress, and NCCL's threads finish the operation. The kernel
 // of a sum is in the stream only after ncclCommGetAsyncError has returned success; before that, cudaStreamQuery could
-// report an idle stream, as if the sum were complete. CUDA's current device is a state of the calling thread, so each
-// call sets it.
+// report an idle stream although the sum is not complete. CUDA's current device is a state of the calling thread, so
+// each call sets it.
 //
 // The communicator is always freed with ncclCommAbort, because ncclCommDestroy may wait for other ranks. ncclCommAbort
-// is also safe without an error: no sum is pending on any rank then.
+// is also safe without an error: then no sum is pending on any rank.
 #include "services/collective/nccl/nccl_communicator.h"
 
 namespace espalier::collective {

@@ -10,7 +10,7 @@
 
 namespace espalier::collective {
 
-// Owned by one thread. NCCL does not end the wait for a rank that has left: the caller must detect this and call Abort.
+// Used by one thread. NCCL does not end the wait for a rank that has left: the caller must detect this and call Abort.
 class NcclCommunicator {
  public:
   // Begins to connect the ranks; the communicator can be used when PollConnected returns true. `api` must stay valid.
@@ -27,17 +27,17 @@ class NcclCommunicator {
   Status BeginSum(DeviceFloats values);
   // Returns whether the sum has ended. Does not block.
   Result<bool> PollSum();
-  // Ends pending operations on this rank alone and frees the communicator. Later calls return Unavailable. Idempotent.
+  // Ends pending operations on this rank only and frees the communicator. Later calls return Unavailable. Idempotent.
   void Abort();
 
  private:
   NcclCommunicator(const NcclApi& api, int device) : api_(api), device_(device) {}
-  // Returns whether the last call of NCCL has ended.
+  // Returns whether the operation that the last call of NCCL began has ended. `what` is the context of errors.
   Result<bool> PollState(const char* what);
 
   const NcclApi& api_;
   const int device_;
-  NcclHandle handle_ = nullptr;  // null: aborted
+  NcclHandle handle_ = nullptr;  // null after Abort
 };
 
 }  // namespace espalier::collective

@@ -11,7 +11,7 @@ namespace espalier::collective {
 struct NcclPaths {
   // Name or path for dlopen. A process that has opened libtorch_cuda.so has NCCL open under the default name.
   std::string nccl = "libnccl.so.2";
-  // Name or path of CUDA's runtime. Empty: torch has opened it already, with global symbols.
+  // Name or path of CUDA's runtime. Empty: torch has already opened it, with global symbols.
   std::string cuda_runtime;
 };
 
@@ -23,8 +23,9 @@ struct NcclLibrary {
 // Opens the libraries, which stay open. FailedPrecondition: one is missing, lacks a function, or is too old.
 Result<NcclLibrary> OpenNccl(const NcclPaths& paths);
 
-// Return OK for success. Otherwise the message is "`what`: " with the library's text for the result and its number.
-// Unavailable: the connection to another rank was lost (kNcclRemoteError, kNcclSystemError). Internal: all others.
+// Return OK for success. Otherwise the message is "`what`: " followed by the library's text for the result and its
+// number. Unavailable: the connection to another rank was lost (kNcclRemoteError, kNcclSystemError). Internal: every
+// other result.
 Status ToStatus(const NcclApi& api, NcclResult result, const std::string& what);
 Status ToStatus(const NcclApi& api, CudaError error, const std::string& what);
 

@@ -8,7 +8,7 @@
 
 using namespace espalier::plugin;
 
-// A request: its first line, and the bytes after it: global ids (U64, ascending), then the values of each id.
+// The words of a request's first line, and the bytes after it: global ids (U64, ascending), then any rows of these ids.
 struct ParsedRequest {
   uint32_t node_type = 0;
   std::string tensor;
@@ -21,8 +21,8 @@ ParsedRequest Parse(const Context& context, std::string_view request) {
   std::string node_type;
   ParsedRequest parsed;
   words >> node_type >> parsed.tensor >> parsed.share;
-  const bool is_whole = words && end != std::string_view::npos && parsed.share >= 0 && parsed.share <= 1;
-  if (!is_whole) throw BadRequest("expected a line of a node type, a tensor and a share from 0 to 1");
+  const bool is_valid = words && end != std::string_view::npos && parsed.share >= 0 && parsed.share <= 1;
+  if (!is_valid) throw BadRequest("expected a first line of a node type, a tensor and a share from 0 to 1");
   parsed.node_type = context.FindNodeType(node_type);
   parsed.bytes = request.substr(end + 1);
   return parsed;
@@ -50,7 +50,7 @@ Owned CollectOwned(const Context& context, const ParsedRequest& parsed, size_t b
   return owned;
 }
 
-// Request: "NODETYPE TENSOR SHARE", ids, and a row (F32) for each id. The tensor's row r of an id becomes
+// Request: "NODETYPE TENSOR SHARE", ids, and a row (F32) for each id. Replaces the row r of each id in the tensor with
 // r + SHARE * (row - r). Returns the number of rows that this partition has changed.
 std::string Push(const Context& context, std::string_view request) {
   const ParsedRequest parsed = Parse(context, request);

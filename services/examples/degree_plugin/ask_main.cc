@@ -28,9 +28,9 @@ Status Ask() {
   ASSIGN_OR_RETURN(const auto rows, graph->CallFunctionEverywhere("degrees/top_rows", node_type + " node-feat 0 5"));
 
   nlohmann::ordered_json nodes_by_degree = nlohmann::ordered_json::object();
-  for (const auto& [degree, nodes] : NodesByDegree(degrees)) nodes_by_degree[std::to_string(degree)] = nodes;
+  for (const auto& [degree, nodes] : MergeNodesByDegree(degrees)) nodes_by_degree[std::to_string(degree)] = nodes;
   nlohmann::ordered_json largest = nlohmann::ordered_json::array();
-  for (const auto& [value, id] : Largest(rows, 5)) largest.push_back({{"id", id}, {"value", value}});
+  for (const auto& [value, id] : MergeLargest(rows, 5)) largest.push_back({{"id", id}, {"value", value}});
   const nlohmann::ordered_json result = {{"nodesByInDegree", nodes_by_degree}, {"largest", largest}};
   std::printf("%s\n", result.dump().c_str());
   const std::string output = espalier::FindValue(environment, "ESPALIER_OUTPUT");

@@ -48,7 +48,7 @@ TEST_P(DegreePluginTest, CountsTheNodesOfEachInDegree) {
   const auto answers = graph_->CallFunctionEverywhere("degrees/in_degrees", source_.schema.edge_types()[0].relation);
 
   ASSERT_TRUE(answers.ok()) << answers.status().ToString();
-  EXPECT_EQ(NodesByDegree(*answers), wanted);
+  EXPECT_EQ(MergeNodesByDegree(*answers), wanted);
 }
 
 TEST_P(DegreePluginTest, FindsTheLargestRows) {
@@ -71,7 +71,7 @@ TEST_P(DegreePluginTest, FindsTheLargestRows) {
   const auto answers = graph_->CallFunctionEverywhere("degrees/top_rows", node_type() + " node-feat 2 7");
 
   ASSERT_TRUE(answers.ok()) << answers.status().ToString();
-  const auto largest = Largest(*answers, kCount);
+  const auto largest = MergeLargest(*answers, kCount);
   ASSERT_EQ(largest.size(), kCount);
   for (size_t i = 0; i < kCount; ++i) {
     EXPECT_EQ(largest[i].second, wanted[i].second);

@@ -5,7 +5,7 @@
 
 namespace example {
 
-std::map<uint64_t, uint64_t> NodesByDegree(const std::vector<std::string>& answers) {
+std::map<uint64_t, uint64_t> MergeNodesByDegree(const std::vector<std::string>& answers) {
   std::map<uint64_t, uint64_t> nodes_by_degree;
   for (const std::string& answer : answers) {
     std::istringstream lines(answer);
@@ -14,7 +14,7 @@ std::map<uint64_t, uint64_t> NodesByDegree(const std::vector<std::string>& answe
   return nodes_by_degree;
 }
 
-std::vector<std::pair<double, uint64_t>> Largest(const std::vector<std::string>& answers, size_t count) {
+std::vector<std::pair<double, uint64_t>> MergeLargest(const std::vector<std::string>& answers, size_t count) {
   std::vector<std::pair<double, uint64_t>> rows;
   for (const std::string& answer : answers) {
     std::istringstream lines(answer);

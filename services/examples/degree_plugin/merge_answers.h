@@ -10,10 +10,10 @@
 namespace example {
 
 // Returns the number of nodes by in-degree, from the responses of the function `in_degrees`, one per partition.
-std::map<uint64_t, uint64_t> NodesByDegree(const std::vector<std::string>& answers);
+std::map<uint64_t, uint64_t> MergeNodesByDegree(const std::vector<std::string>& answers);
 
 // Returns (value, original id) of the `count` nodes with the largest values, in descending order of values and, for
 // equal values, in ascending order of ids. `answers` are the responses of the function `top_rows`, one per partition.
-std::vector<std::pair<double, uint64_t>> Largest(const std::vector<std::string>& answers, size_t count);
+std::vector<std::pair<double, uint64_t>> MergeLargest(const std::vector<std::string>& answers, size_t count);
 
 }  // namespace example

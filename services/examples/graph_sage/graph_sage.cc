@@ -40,9 +40,9 @@ torch::Tensor ToTorch(const std::vector<uint32_t>& indices) {
   return torch::tensor(std::vector<int64_t>(indices.begin(), indices.end()), torch::kInt64);
 }
 
-// Returns the mean over the sampled in-neighbors of each output row, zeros without any: f32 [input rows, F] -> [output
-// rows, F].
-torch::Tensor MeanOfNeighbors(const sampler::Block& block, const torch::Tensor& x) {
+// Returns the mean over the sampled in-neighbors of each output row, zeros if it has none: f32 [input rows, F] ->
+// [output rows, F].
+torch::Tensor ComputeNeighborMeans(const sampler::Block& block, const torch::Tensor& x) {
   const torch::Tensor degrees = torch::diff(ToTorch(block.indptr));
   const torch::Tensor sums = torch::zeros({degrees.size(0), x.size(1)})
                                  .index_add(0, torch::repeat_interleave(degrees),  // the output row of each edge
@@ -67,9 +67,9 @@ class Sage : public torch::nn::Module {  // DGL: two dglnn.SAGEConv(..., "mean")
   // [nodes, F] -> [seeds, C]
   torch::Tensor forward(const sampler::MiniBatch& blocks, torch::Tensor x) {
     for (size_t layer = 0; layer < self_.size(); ++layer) {
-      const int64_t num_written = blocks.layers[layer].num_outputs[kNode.value];
-      const torch::Tensor neighbors = MeanOfNeighbors(blocks.layers[layer].blocks[0], x);
-      x = self_[layer]->forward(x.narrow(0, 0, num_written)) + neighbors_[layer]->forward(neighbors);
+      const int64_t num_outputs = blocks.layers[layer].num_outputs[kNode.value];
+      const torch::Tensor neighbors = ComputeNeighborMeans(blocks.layers[layer].blocks[0], x);
+      x = self_[layer]->forward(x.narrow(0, 0, num_outputs)) + neighbors_[layer]->forward(neighbors);
       if (layer + 1 < self_.size()) x = torch::dropout(torch::relu(x), 0.5, is_training());
     }
     return x;

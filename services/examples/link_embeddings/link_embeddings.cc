@@ -1,6 +1,6 @@
 // The loss is logistic: embeddings of linked nodes get a large dot product, those of random pairs a small one. Each
 // rank computes its share of a step; the owners of the rows sum the gradients of all ranks in emb.Step. Rank 0 saves
-// the embedding and the counts between two epochs, while a barrier keeps the other ranks from changing them.
+// the embedding and the counters between two epochs, while a barrier keeps the other ranks from changing them.
 #include "link_embeddings.h"
 
 #include <torch/torch.h>
@@ -25,7 +25,7 @@ using adapters::DistEmbedding;
 constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
 constexpr EdgeTypeId kLink(0);
 
-adapters::DistEmbeddingOptions OptionsOfRows() {
+adapters::DistEmbeddingOptions MakeRowOptions() {
   return {.rows = RowSpace::Nodes(kNode),
           .size = 16,
           .name = "node",
@@ -33,7 +33,7 @@ adapters::DistEmbeddingOptions OptionsOfRows() {
 }
 
 // A counter per node: the number of sampled links that it was an endpoint of.
-DistTensorOptions OptionsOfCounts() {
+DistTensorOptions MakeCounterOptions() {
   return {.rows = RowSpace::Nodes(kNode), .dtype = DType::kI64, .name = "ends", .lifetime = Lifetime::kPersistent};
 }
 
@@ -59,7 +59,7 @@ torch::Tensor ComputeLoss(const sampler::LinkSeeds& links, const torch::Tensor& 
   const torch::Tensor sources = rows.index_select(0, ToIndices(links.sources));
   const torch::Tensor ends = rows.index_select(0, ToIndices(links.destinations));
   const torch::Tensor others = rows.index_select(0, ToIndices(links.negative_destinations));
-  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: it is a true edge of the batch
+  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: the negative is an edge of the batch
   const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
   return torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
 }
@@ -71,7 +71,7 @@ Status CountEnds(const sampler::MiniBatch& batch, DistTensor& counts) {
     for (const uint32_t row : *side) ends.emplace_back(batch.nodes[kNode.value][row].value);
   }
   const Tensor ones = Tensor::FromVector(std::vector<int64_t>(ends.size(), 1));
-  return NotFoundToUnavailable(counts.AddRows(ends, ones));  // if the rows were lost: ends with 74
+  return NotFoundToUnavailable(counts.AddRows(ends, ones));  // if the rows were lost, the program exits with 74
 }
 
 // Trains for one epoch and returns its mean loss.
@@ -87,14 +87,15 @@ Result<double> Epoch(const DistGraph& graph, collective::Collective& group, Dist
     (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
     RETURN_IF_ERROR(emb.Step(/*learning_rate=*/0.1));                  // Adagrad, on the owners of the rows
     RETURN_IF_ERROR(CountEnds(*batch, counts));
-    double of_step[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};
-    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(of_step), graph.CallDeadline()));  // waits for all ranks
-    for (int i : {0, 1}) sums[i] += of_step[i];
+    double step_sums[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(step_sums), graph.CallDeadline()));  // waits for all ranks
+    for (int i : {0, 1}) sums[i] += step_sums[i];
   }
 }
 
-// Returns the newest saved state, or an empty string. A run that does not resume removes all of them.
-Result<std::string> NewestSaved(const LinkOptions& options) {
+// Returns the location of the newest saved state, or an empty string. A run that does not resume removes all saved
+// states.
+Result<std::string> FindNewestSaved(const LinkOptions& options) {
   if (options.folder.empty()) return std::string();
   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(options.folder, options.stores));
   if (options.resume) return saved.empty() ? std::string() : options.folder + "/" + saved.back();
@@ -112,11 +113,11 @@ struct SavedState {
 
 // Called by rank 0. Also creates the counters from the saved state.
 Result<SavedState> Restore(const DistGraph& graph, const LinkOptions& options) {
-  const adapters::DistEmbeddingOptions rows = OptionsOfRows();
-  const DistTensorOptions counts = OptionsOfCounts();
+  const adapters::DistEmbeddingOptions rows = MakeRowOptions();
+  const DistTensorOptions counts = MakeCounterOptions();
   RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows, counts.name));  // left by an earlier run on these servers
   SavedState restored;
-  ASSIGN_OR_RETURN(const std::string saved, NewestSaved(options));
+  ASSIGN_OR_RETURN(const std::string saved, FindNewestSaved(options));
   if (saved.empty()) return restored;
   ASSIGN_OR_RETURN(restored.rows, SavedEmbedding::Open(graph, saved, {rows.rows, rows.name}, options.stores));
   ASSIGN_OR_RETURN(const LoadedTensors loaded, LoadTensors(graph, saved, {.stores = options.stores}));
@@ -127,7 +128,7 @@ Result<SavedState> Restore(const DistGraph& graph, const LinkOptions& options) {
 // Called by rank 0 while no rank changes the counters.
 Status Save(const DistGraph& graph, const LinkOptions& options, const DistEmbedding& emb,
             const std::vector<double>& losses) {
-  const DistTensorOptions counts = OptionsOfCounts();
+  const DistTensorOptions counts = MakeCounterOptions();
   const std::string name = "epochs-" + std::to_string(1000 + losses.size());  // names sort by epoch
   const SaveOptions saving{
       .notes = {{"losses", nlohmann::json(losses).dump()}}, .embeddings = {emb.Now()}, .stores = options.stores};
@@ -144,7 +145,7 @@ Status Share(std::vector<double>& numbers, collective::Collective& group, Deadli
 }
 
 // Returns the learned rows in the order of original ids, which does not depend on the partitioning.
-Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
+Result<torch::Tensor> GatherRowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
   std::vector<OriginalNodeId> originals;
   for (uint64_t id = 0; id < graph.num_nodes(kNode); ++id) originals.emplace_back(id);
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, graph.ToGlobalIds(kNode, originals));
@@ -163,9 +164,9 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
   result.losses = std::move(restored.losses);
   RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
   ASSIGN_OR_RETURN(const auto emb,
-                   DistEmbedding::Create(graph.embeddings(), group, OptionsOfRows(), restored.rows.get()));
+                   DistEmbedding::Create(graph.embeddings(), group, MakeRowOptions(), restored.rows.get()));
   ASSIGN_OR_RETURN(DistTensor counts,
-                   NotFoundToUnavailable(DistTensor::Create(graph, OptionsOfCounts())));  // or opens it
+                   NotFoundToUnavailable(DistTensor::Create(graph, MakeCounterOptions())));  // or opens it
 
   while (result.losses.size() < options.epochs) {
     const auto epoch = static_cast<uint32_t>(result.losses.size());
@@ -175,7 +176,7 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
     RETURN_IF_ERROR(group.Barrier(graph.CallDeadline()));  // until rank 0 has saved the state
   }
 
-  ASSIGN_OR_RETURN(const torch::Tensor rows, RowsInOrder(graph, *emb));
+  ASSIGN_OR_RETURN(const torch::Tensor rows, GatherRowsInOrder(graph, *emb));
   result.rows.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
   ASSIGN_OR_RETURN(const Tensor total, NotFoundToUnavailable(counts.Sum()));
   result.ends_counted = total.ValueAsInt(0);

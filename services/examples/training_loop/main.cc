@@ -1,6 +1,6 @@
 // A user program (docs/programs.md). `espalier run -f job.yaml --output DIR -- espalier_example_training_loop 20`
-// starts it on every rank; with ESPALIER_PARTITIONS it runs as a single process without servers. The graph is one that
-// `espalier generate` made.
+// starts it on every rank; with ESPALIER_PARTITIONS it runs as a single process without servers. The graph must be
+// one that `espalier generate` makes.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -25,8 +25,8 @@ std::string FindFolder(const espalier::client::Environment& environment) {
   return output.starts_with('/') ? output : "";
 }
 
-// Prints the result and writes it to `path`, if that is not empty; `espalier run` extends the file and prints its
-// metrics.
+// Prints the result and, if `path` is not empty, writes it to that file, which `espalier run` extends and whose metrics
+// it prints.
 Status WriteResult(const std::string& path, const LoopResult& result) {
   const std::string weights(reinterpret_cast<const char*>(result.weights.data()),
                             result.weights.size() * sizeof(double));
@@ -59,7 +59,7 @@ Status Run(int argc, char** argv) {
   options.state_path = folder.empty() ? "" : folder + "/training-loop.state";
   options.resume = espalier::FindValue(environment, "ESPALIER_RESUME") == "auto";
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
-  ASSIGN_OR_RETURN(const LoopResult result, TrainWithOthers(context, options));
+  ASSIGN_OR_RETURN(const LoopResult result, TrainOnAllRanks(context, options));
   if (context.rank.value > 0) return Status();
   ReportResult(options, result);
   return WriteResult(folder.empty() ? "" : folder + "/result.json", result);

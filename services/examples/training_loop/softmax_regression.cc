@@ -41,7 +41,7 @@ Sums SoftmaxRegression::ComputeSums(const Batch& batch) const {
     const auto best = std::max_element(probability.begin(), probability.end());
     const double largest = *best;
     const auto label = static_cast<size_t>(labels[seed]);
-    const bool is_right = static_cast<size_t>(best - probability.begin()) == label;
+    const bool is_correct = static_cast<size_t>(best - probability.begin()) == label;
     double total = 0;
     for (double& p : probability) total += p = std::exp(p - largest);
     for (size_t c = 0; c < num_classes_; ++c) {
@@ -49,7 +49,7 @@ Sums SoftmaxRegression::ComputeSums(const Batch& batch) const {
       for (size_t i = 0; i < width_; ++i) sums.values[c * width_ + i] += error * input[i];
     }
     sums.values[weights_.size()] -= std::log(probability[label] / total);
-    sums.values.back() += is_right ? 1 : 0;
+    sums.values.back() += is_correct ? 1 : 0;
   }
   return sums;
 }

@@ -25,14 +25,14 @@ struct Sums {
   double num_correct() const { return values.back(); }
 };
 
-// A model for nodes with F features and C classes. Owned by one thread.
+// A model for nodes with F features and C classes. Not thread-safe.
 class SoftmaxRegression {
  public:
   SoftmaxRegression(int64_t num_features, int64_t num_classes);
 
   // Returns the sums over the seeds of `batch`, whose labels must be in [0, C).
   Sums ComputeSums(const Batch& batch) const;
-  // Does one step of gradient descent on the mean loss of the `num_seeds` seeds that `sums` is over.
+  // Takes one step of gradient descent. `sums` are the sums over all ranks, num_seeds the number of their seeds.
   void Step(const Sums& sums, double num_seeds, double learning_rate);
 
   std::vector<double>& weights() { return weights_; }  // [C, 2 F + 1]; the last column is the bias

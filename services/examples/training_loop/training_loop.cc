@@ -63,7 +63,8 @@ Result<uint32_t> Restore(const LoopOptions& options, SoftmaxRegression& model, c
   std::ifstream file(options.state_path, std::ios::binary);
   if (group.rank() == Rank(0) && options.resume && file) {
     const auto size_bytes = static_cast<std::streamsize>(state.size() * sizeof(double));
-    if (!file.read(reinterpret_cast<char*>(state.data()), size_bytes)) return DataLoss(options.state_path);
+    if (!file.read(reinterpret_cast<char*>(state.data()), size_bytes))
+      return DataLoss(options.state_path + " is too short");
   }
   RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(state)), Rank(0), deadline));
   model.weights().assign(state.begin() + 1, state.end());
@@ -77,7 +78,7 @@ Status Save(const LoopOptions& options, uint32_t epochs_done, SoftmaxRegression&
   return telemetry::WriteFileAtomically(options.state_path, bytes);
 }
 
-Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& options) {
+Result<LoopResult> TrainOnAllRanks(const Context& context, const LoopOptions& options) {
   ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
   ASSIGN_OR_RETURN(const auto group, InitProcessGroup(*graph, context, graph->CallDeadline()));  // init_process_group
   ASSIGN_OR_RETURN(const auto train, MakeLoader(*graph, graph::SplitPartName::kTrain));

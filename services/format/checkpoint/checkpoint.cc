@@ -1,7 +1,7 @@
 // The manifest is the commit record: Begin checks that there is none, Put writes the files, and Commit creates the
 // manifest with PutIfAbsent, which fails if another writer was faster. The manifest is parsed before it is written, so
-// that every committed checkpoint can be read. Readers start with the manifest, and never list the folder. Pieces of
-// learnable rows may be larger than memory, therefore they are verified block by block and not loaded.
+// that every committed checkpoint can be read. Readers start with the manifest, and never list the folder. All pieces
+// of learnable rows together may be larger than memory, therefore LoadCheckpoint only verifies them, block by block.
 #include "services/format/checkpoint/checkpoint.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
   return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
 }
 
-// Returns an error for a manifest that could not be read back: it is too large, or names are not UTF-8.
+// Returns an error if the text of a manifest could not be read back, for example because it is too large.
 Status CheckReadable(const std::string& manifest) {
   RETURN_IF_ERROR(CheckManifestSize(manifest));
   return CheckpointManifestFromJson(manifest).status();

@@ -28,13 +28,13 @@ std::string CheckpointFolderName(const CheckpointId& id);
 // Inverts CheckpointFolderName; returns nullopt for any other name.
 std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name);
 
-// The learnable rows of the graph servers are stored in pieces, which are numbered from 0. A checkpoint of a run
-// without learnable rows has no pieces.
+// The learnable rows of the graph servers are stored in several files, called pieces, which are numbered from 0. A
+// checkpoint of a run without learnable rows has no pieces.
 std::string LearnablePieceKey(uint64_t piece);  // "learnable/000000.safetensors"; at least six digits
 bool IsLearnablePiece(const std::string& key);
 bool HasLearnablePieces(const CheckpointManifest& manifest);
 
-// Files by key, relative to the checkpoint's folder.
+// The contents of files, by key relative to the checkpoint's folder.
 using CheckpointFiles = std::map<std::string, Safetensors>;
 
 // Writes one checkpoint into a store, file by file. Not thread-safe; the store must outlive this object.
@@ -46,9 +46,9 @@ class CheckpointWrite {
   // Writes one file. Call it once for each key.
   Status Put(const std::string& key, const Safetensors& content);
   // Writes the manifest, whose id must be that of Begin, and returns it. Replaces manifest.files by the entries of the
-  // files that Put has written. If an error is returned, the checkpoint is not committed, with one exception: the
-  // request that puts the manifest may fail after the store has executed it, and then the checkpoint is complete and
-  // loads.
+  // files that Put has written. Returns AlreadyExists if another writer has committed this checkpoint. If the manifest
+  // is invalid or too large, deletes the files and returns InvalidArgument or ResourceExhausted. After any other error
+  // the manifest may have been written; the checkpoint is complete then.
   Result<CheckpointManifest> Commit(CheckpointManifest manifest);
   // Abandons the write (in place of Commit): deletes the files that Put has written, unless a checkpoint with this id
   // is committed. Best effort.
@@ -77,8 +77,8 @@ struct LoadedCheckpoint {
 // The functions below take the folder of one checkpoint. They treat its content as untrusted: InvalidArgument or
 // DataLoss names the invalid field, or the file and the block; NotFound means that the manifest or a file is missing.
 Result<CheckpointManifest> ReadCheckpointManifest(storage::ObjectStore& store, const std::string& folder);
-// Reads all files and verifies their checksums. Parses and returns all of them except the pieces of learnable rows, so
-// that memory holds the other files only.
+// Reads all files and verifies their checksums. Parses and returns all files except the pieces of learnable rows, which
+// together may be larger than memory.
 Result<LoadedCheckpoint> LoadCheckpoint(storage::ObjectStore& store, const std::string& folder);
 // Reads, verifies and parses one file of the checkpoint.
 Result<Safetensors> ReadCheckpointFile(storage::ObjectStore& store, const std::string& folder, const FileEntry& entry);

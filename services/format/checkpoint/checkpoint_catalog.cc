@@ -25,7 +25,7 @@ using storage::ObjectStore;
 // The content of the folder of a checkpoint: sizes by key relative to the folder.
 using FolderContent = std::map<std::string, uint64_t>;
 
-std::map<CheckpointId, FolderContent> ByCheckpoint(const std::vector<ObjectInfo>& objects, size_t prefix_size) {
+std::map<CheckpointId, FolderContent> GroupByCheckpoint(const std::vector<ObjectInfo>& objects, size_t prefix_size) {
   std::map<CheckpointId, FolderContent> contents;
   for (const ObjectInfo& object : objects) {
     const std::string_view rest = std::string_view(object.key).substr(prefix_size);
@@ -75,12 +75,13 @@ bool IsBetter(const CheckpointMetric& a, const CheckpointMetric& b) {
 // The metric of a diverged run may be NaN, which cannot be compared.
 bool HasMetric(const CheckpointMetric& metric) { return metric.value.has_value() && !std::isnan(*metric.value); }
 
-// Returns the checkpoint with the best metric, the newest one of several equal ones; null if none has a metric.
+// Returns the checkpoint with the best metric, and the newest of several with the same value; null if no checkpoint has
+// a metric.
 const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& oldest_first) {
   const CheckpointListing* best = nullptr;
   for (const CheckpointListing* listing : oldest_first) {
     const CheckpointMetric& metric = listing->manifest.metric;
-    // Only metrics with the name of the newest one can be compared.
+    // Metrics with another name than that of the newest checkpoint cannot be compared with it.
     if (!HasMetric(metric) || metric.name != oldest_first.back()->manifest.metric.name) continue;
     if (best == nullptr || !IsBetter(best->manifest.metric, metric)) best = listing;
   }
@@ -89,9 +90,9 @@ const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& o
 
 // The checkpoints up to `own` that PruneCheckpoints keeps and removes.
 struct Selection {
-  std::vector<CheckpointListing*> kept;         // complete checkpoints
-  std::vector<const CheckpointListing*> going;  // complete and incomplete checkpoints to remove, oldest first
-  bool loses_a_complete_one = false;
+  std::vector<CheckpointListing*> kept;             // complete checkpoints
+  std::vector<const CheckpointListing*> to_remove;  // complete and incomplete checkpoints, oldest first
+  bool removes_complete = false;                    // `to_remove` contains a complete checkpoint
 };
 
 Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, uint64_t keep) {
@@ -111,8 +112,8 @@ Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, u
     if (is_complete && kept.contains(listing.id)) {
       selection.kept.push_back(&listing);
     } else if (is_complete || is_unfinished) {
-      selection.going.push_back(&listing);
-      selection.loses_a_complete_one |= is_complete;
+      selection.to_remove.push_back(&listing);
+      selection.removes_complete |= is_complete;
     }
   }
   return selection;
@@ -123,12 +124,12 @@ void MarkCorrupt(CheckpointListing& listing, const Status& reason) {
   listing.problem = reason;
 }
 
-// Verifies the checksums of the kept checkpoints, because a listing checks sizes only. Marks those that are corrupt and
-// adds them to `found`. Returns Cancelled if `may_read` returns false.
+// Verifies the checksums of the kept checkpoints, because a listing checks sizes only. Adds the results to `verdicts`,
+// marks the corrupt checkpoints, and adds them to `found`. Returns Cancelled if `may_read` returns false.
 Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVerdicts& verdicts,
                    const std::function<bool()>& may_read, std::vector<SkippedCheckpoint>& found) {
   for (CheckpointListing* listing : selection.kept) {
-    if (verdicts.contains(listing->id)) continue;  // known to be good: those known to be corrupt are marked already
+    if (verdicts.contains(listing->id)) continue;  // OK, because corrupt checkpoints are not in `kept`
     const Status status = VerifyCheckpointBytes(store, listing->folder, may_read);
     if (!status.ok() && !IsCheckpointCorruption(status.code())) return status;
     verdicts[listing->id] = status;
@@ -141,7 +142,7 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
 
 struct NewestOfList {
   NewestCheckpoint found;
-  bool lacks_newer = false;  // a newer checkpoint was listed, but removed before it was read
+  bool lacks_newer = false;  // a checkpoint newer than the loaded one was listed, but removed before it was read
 };
 
 Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
@@ -159,7 +160,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
         return newest;
       }
       if (!IsCheckpointCorruption(loaded.status().code())) return loaded.status();
-      if (loaded.status().code() == StatusCode::kNotFound) {  // removed since the listing, which had all files
+      if (loaded.status().code() == StatusCode::kNotFound) {  // removed after it was listed with all files
         newest.lacks_newer = true;
         continue;
       }
@@ -185,16 +186,17 @@ bool IsCheckpointCorruption(StatusCode code) {
 Result<std::vector<CheckpointListing>> ListCheckpoints(ObjectStore& store, const std::string& prefix) {
   ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(prefix)));
   std::vector<CheckpointListing> listings;
-  for (const auto& [id, content] : ByCheckpoint(objects, FolderPrefix(prefix).size())) {
+  for (const auto& [id, content] : GroupByCheckpoint(objects, FolderPrefix(prefix).size())) {
     ASSIGN_OR_RETURN(listings.emplace_back(), Describe(store, prefix, id, content));
   }
   return listings;
 }
 
-Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
-  // A process removes a checkpoint only after it has committed a newer one, so a new listing finds that one. The
-  // process may be a predecessor that is still running, for example behind a network partition. Stores with eventually
-  // consistent listings may also list removed objects for a while.
+Result<NewestCheckpoint> LoadNewestCheckpoint(ObjectStore& store, const std::string& prefix,
+                                              uint64_t up_to_incarnation) {
+  // Another process may remove checkpoints meanwhile: a predecessor that still runs, for example behind a network
+  // partition. It does so only after it has committed a newer checkpoint, so a new listing finds the newer one. Stores
+  // with eventually consistent listings may also list removed objects for a while.
   constexpr int kMaxLists = 6;
   NewestOfList newest;
   for (int list = 1; list <= kMaxLists; ++list) {
@@ -214,7 +216,7 @@ Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& p
   // checkpoints/ first, because the folder of a job may hold many other objects.
   for (const std::string& place : {JoinKey(prefix, "checkpoints"), prefix}) {
     ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(place)));
-    if (!ByCheckpoint(objects, FolderPrefix(place).size()).empty()) return CheckpointPlace{false, place};
+    if (!GroupByCheckpoint(objects, FolderPrefix(place).size()).empty()) return CheckpointPlace{false, place};
   }
   // A manifest exists, but it cannot be read: return that error.
   if (own.status().code() != StatusCode::kNotFound) return own.status();
@@ -223,11 +225,13 @@ Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& p
 
 Result<CheckpointManifest> ReadNamedCheckpoint(ObjectStore& store, const std::string& prefix) {
   ASSIGN_OR_RETURN(const CheckpointPlace place, FindCheckpoints(store, prefix));
-  if (place.is_one) return ReadCheckpointManifest(store, place.prefix);
+  if (place.is_checkpoint) return ReadCheckpointManifest(store, place.prefix);
   ASSIGN_OR_RETURN(std::vector<CheckpointListing> listings, ListCheckpoints(store, place.prefix));
   const auto newest = std::find_if(listings.rbegin(), listings.rend(),
                                    [](const CheckpointListing& c) { return c.state == CheckpointState::kComplete; });
-  if (newest == listings.rend()) return NotFound("no complete checkpoint in " + store.Describe());
+  if (newest == listings.rend()) {
+    return NotFound("no complete checkpoint in " + store.Describe() + (place.prefix.empty() ? "" : "/" + place.prefix));
+  }
   return std::move(newest->manifest);
 }
 
@@ -254,15 +258,15 @@ Result<PrunedCheckpoints> PruneCheckpoints(ObjectStore& store, const std::string
   }
   PrunedCheckpoints pruned;
   Selection selection = Select(listings, own, keep);
-  while (selection.loses_a_complete_one) {
-    const size_t num_known = pruned.corrupt.size();
+  while (selection.removes_complete) {
+    const size_t num_corrupt = pruned.corrupt.size();
     const Status checked = FindCorrupt(store, selection, verdicts, may_read, pruned.corrupt);
     if (checked.code() == StatusCode::kCancelled) return pruned;
     RETURN_IF_ERROR(checked);
-    if (pruned.corrupt.size() == num_known) break;
+    if (pruned.corrupt.size() == num_corrupt) break;
     selection = Select(listings, own, keep);  // other checkpoints take the places of corrupt ones
   }
-  for (const CheckpointListing* listing : selection.going) {
+  for (const CheckpointListing* listing : selection.to_remove) {
     RETURN_IF_ERROR(Failpoint("checkpoint.prune"));
     RETURN_IF_ERROR(RemoveCheckpoint(store, listing->folder).While("removing " + listing->folder));
     pruned.removed.push_back(listing->folder);

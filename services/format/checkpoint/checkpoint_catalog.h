@@ -41,26 +41,27 @@ struct SkippedCheckpoint {
 };
 struct NewestCheckpoint {
   std::optional<LoadedCheckpoint> loaded;  // nullopt: no checkpoint loads
-  std::vector<SkippedCheckpoint> skipped;  // newer checkpoints that do not load, newest first; the caller reports them
+  std::vector<SkippedCheckpoint> skipped;  // corrupt ones that are newer than `loaded`, newest first, to be reported
 };
 
 // Loads the newest valid checkpoint of an incarnation <= `up_to_incarnation`, with all checksums verified. Ignores
-// incomplete checkpoints and adds corrupt ones to `skipped`. If a checkpoint is removed after it was listed, lists
-// again, up to a total of six lists in about three seconds; returns Unavailable if no checkpoint could be loaded in
-// this time. Returns errors of the store.
-Result<NewestCheckpoint> NewestGood(storage::ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation);
+// incomplete checkpoints and adds corrupt ones to `skipped`. If a checkpoint is removed after it was listed, lists the
+// checkpoints again, up to six times in total within about three seconds; returns Unavailable if no checkpoint could be
+// loaded in this time. Returns errors of the store.
+Result<NewestCheckpoint> LoadNewestCheckpoint(storage::ObjectStore& store, const std::string& prefix,
+                                              uint64_t up_to_incarnation);
 
-// What the URI of a user denotes: the folder of one checkpoint, a folder of checkpoints, or a folder that contains
-// checkpoints/.
+// The folder of one checkpoint, or a folder of checkpoints.
 struct CheckpointPlace {
-  bool is_one = false;
-  std::string prefix;  // of the checkpoint, or of the folder of checkpoints
+  bool is_checkpoint = false;  // `prefix` is the folder of one checkpoint
+  std::string prefix;          // key prefix in the store
 };
-// Finds the checkpoints that `prefix` denotes. Returns NotFound if it denotes none of the three.
+// Finds the checkpoints at a URI of the user. `prefix` is the URI's key prefix: the folder of one checkpoint, a folder
+// of checkpoints, or a folder that contains checkpoints/. Returns NotFound if it is none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
-// Returns the manifest of the checkpoint that `prefix` denotes. If it denotes a folder of checkpoints, returns the
-// manifest of the newest complete one. Returns NotFound if there is none.
+// Returns the manifest of the checkpoint at `prefix` (as for FindCheckpoints), or of the newest complete checkpoint if
+// `prefix` is a folder of checkpoints. Returns NotFound if there is no such checkpoint.
 Result<CheckpointManifest> ReadNamedCheckpoint(storage::ObjectStore& store, const std::string& prefix);
 
 // Results of earlier reads or writes of whole checkpoints: OK, or the reason why the checkpoint is corrupt.
@@ -68,19 +69,20 @@ using CheckpointVerdicts = std::map<CheckpointId, Status>;
 
 struct PrunedCheckpoints {
   std::vector<std::string> removed;        // folders
-  std::vector<SkippedCheckpoint> corrupt;  // checkpoints that this call found to be corrupt; the caller reports them
+  std::vector<SkippedCheckpoint> corrupt;  // kept checkpoints that the call found to be corrupt, to be reported
 };
 
-// Removes old checkpoints after `own` has been committed; returns FailedPrecondition if `own` is not complete.
-// Considers the checkpoints up to `own`. Keeps the newest `keep` complete ones (at least 1) and the complete one with
-// the best metric; removes the other complete ones and the incomplete ones older than `own`. Corrupt checkpoints are
-// kept for diagnosis and do not count towards `keep`. Checkpoints newer than `own` are not touched. The manifest of a
-// checkpoint is removed before its files, so that a crash leaves an incomplete checkpoint. Failpoint before each
-// removal: checkpoint.prune.
+// Removes old checkpoints after the caller has committed the checkpoint `own`; returns FailedPrecondition if `own` is
+// not complete. Of the complete checkpoints up to `own`, keeps the newest `keep` (at least 1) and the one with the best
+// metric, and removes the rest. Also removes incomplete checkpoints older than `own`. Corrupt checkpoints are kept for
+// diagnosis and do not count towards `keep`. Checkpoints newer than `own` are not touched. The manifest of a checkpoint
+// is removed before its files, so that a crash leaves an incomplete checkpoint. Failpoint before each removal:
+// checkpoint.prune.
 //
-// Before it removes a complete checkpoint, this function verifies the checksums of those that it keeps, except those
-// that have an entry in `verdicts`, and adds the results to `verdicts`. `may_read`, unless empty, is called before each
-// block of this verification; if it returns false, nothing is removed, and a later call continues.
+// Before this function removes a complete checkpoint, it verifies the checksums of the complete checkpoints that it
+// keeps, except `own` and those with an entry in `verdicts`, and adds the results to `verdicts`. `may_read`, unless
+// empty, is called before each block of this verification; if it returns false, nothing is removed, and a later call
+// with the same `verdicts` continues the verification.
 Result<PrunedCheckpoints> PruneCheckpoints(storage::ObjectStore& store, const std::string& prefix,
                                            const CheckpointId& own, uint64_t keep, CheckpointVerdicts& verdicts,
                                            const std::function<bool()>& may_read = {});

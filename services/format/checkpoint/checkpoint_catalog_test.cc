@@ -67,13 +67,13 @@ TEST(CheckpointCatalogTest, DistinguishesCompleteIncompleteAndCorrupt) {
 
 TEST(CheckpointCatalogTest, FindsNewestOfGivenIncarnations) {
   storage::MemoryStore store;
-  EXPECT_FALSE(NewestGood(store, kPrefix, 9)->loaded.has_value());
+  EXPECT_FALSE(LoadNewestCheckpoint(store, kPrefix, 9)->loaded.has_value());
   ASSERT_TRUE(Put(store, 1, 3).ok());
   ASSERT_TRUE(Put(store, 2, 1).ok());
   ASSERT_TRUE(Put(store, 4, 2).ok());
-  EXPECT_EQ(NewestGood(store, kPrefix, 3)->loaded->folder, FolderOf(2, 1));
-  EXPECT_EQ(NewestGood(store, kPrefix, 4)->loaded->folder, FolderOf(4, 2));
-  EXPECT_FALSE(NewestGood(store, kPrefix, 0)->loaded.has_value());
+  EXPECT_EQ(LoadNewestCheckpoint(store, kPrefix, 3)->loaded->folder, FolderOf(2, 1));
+  EXPECT_EQ(LoadNewestCheckpoint(store, kPrefix, 4)->loaded->folder, FolderOf(4, 2));
+  EXPECT_FALSE(LoadNewestCheckpoint(store, kPrefix, 0)->loaded.has_value());
 }
 
 TEST(CheckpointCatalogTest, FallsBackFromCorruptNewestWithReason) {
@@ -81,7 +81,7 @@ TEST(CheckpointCatalogTest, FallsBackFromCorruptNewestWithReason) {
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   Corrupt(store, FolderOf(1, 2) + "/model.safetensors");
   ASSERT_TRUE(store.Delete(FolderOf(1, 1) + "/best.safetensors").ok());
-  const auto newest = NewestGood(store, kPrefix, 1);
+  const auto newest = LoadNewestCheckpoint(store, kPrefix, 1);
   ASSERT_TRUE(newest.ok() && newest->loaded.has_value());
   EXPECT_EQ(newest->loaded->folder, FolderOf(1, 0));
   ASSERT_EQ(newest->skipped.size(), 2u);
@@ -101,7 +101,7 @@ TEST(CheckpointCatalogTest, RetriesIfNewestIsRemovedBeforeRead) {
     RETURN_IF_ERROR(Put(memory, 1, 2));
     return RemoveCheckpoint(memory, FolderOf(1, 1));
   });
-  const Result<NewestCheckpoint> newest = NewestGood(store, kPrefix, 2);
+  const Result<NewestCheckpoint> newest = LoadNewestCheckpoint(store, kPrefix, 2);
   ASSERT_TRUE(newest.ok()) << newest.status().ToString();
   ASSERT_TRUE(newest->loaded.has_value()) << "training would begin anew";
   EXPECT_EQ(newest->loaded->folder, FolderOf(1, 2));
@@ -245,10 +245,10 @@ TEST(CheckpointCatalogTest, FindsNamedCheckpoint) {
   for (const char* prefix : {"run", "run/checkpoints"}) {
     const auto place = FindCheckpoints(store, prefix);
     ASSERT_TRUE(place.ok()) << place.status().ToString();
-    EXPECT_FALSE(place->is_one);
+    EXPECT_FALSE(place->is_checkpoint);
     EXPECT_EQ(place->prefix, "run/checkpoints");
   }
-  EXPECT_TRUE(FindCheckpoints(store, "run/checkpoints/000001-000000000008")->is_one);
+  EXPECT_TRUE(FindCheckpoints(store, "run/checkpoints/000001-000000000008")->is_checkpoint);
 }
 
 // Saves a step and prunes, as a process does that may be killed at any point.

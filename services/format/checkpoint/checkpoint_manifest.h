@@ -19,8 +19,8 @@ inline constexpr int kCheckpointFormatVersion = 2;
 
 // Keys of the files of a checkpoint, relative to its folder.
 inline constexpr const char* kCheckpointModel = "model.safetensors";          // parameters and buffers
-inline constexpr const char* kCheckpointBest = "best.safetensors";            // those of the best evaluation; optional
-inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // number of steps and moments
+inline constexpr const char* kCheckpointBest = "best.safetensors";            // the model of the best epoch; optional
+inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // optimizer state: steps, moments
 
 // Ordered by incarnation, then by step: a later incarnation has resumed from a checkpoint of an earlier one, and is
 // newer even if its step is smaller.
@@ -35,26 +35,31 @@ enum class CheckpointEnd { kNotEnded, kAllEpochs, kEarlyStopping };
 
 // The environment that results may depend on in addition to the job. Resume warns if it differs.
 struct CheckpointMath {
-  uint64_t threads = 0;
-  std::string torch, cpu_capability, blas, blas_kernel;
+  uint64_t threads = 0;           // of a trainer
+  std::string torch;              // version
+  std::string cpu_capability;     // "AVX2"
+  std::string blas;               // library and version
+  std::string blas_kernel;        // "Haswell"
   std::string device = "CPU";     // "CPU", or the GPU's name: "CUDA NVIDIA H200"
   std::string precision = "F32";  // of the layers' matrix products: "F32" or "BF16"
-  std::string collective;         // backend of the all-reduce
+  std::string collective;         // backend of the all-reduce: "None", "Ring"
   friend bool operator==(const CheckpointMath&, const CheckpointMath&) = default;
 };
 
-// The report of an epoch, or of the completed steps of an epoch.
+// The report of a completed epoch, or of the completed steps of the epoch in progress.
 struct EpochRecord {
   uint32_t epoch = 0;
-  double loss = 0;  // mean over the seeds of the epoch; for an incomplete epoch the sum
+  double loss = 0;  // mean over the seeds of the epoch; in the epoch in progress: sum over its seeds so far
   double learning_rate = 0;
-  std::optional<double> validation;
+  std::optional<double> validation;  // metric of the validation part; nullopt: not evaluated
   uint64_t num_seeds = 0;
   double total_seconds = 0;
-  std::map<std::string, double> seconds;  // "sample", "fetch", "wait", "compute", "communicate", "evaluate"
+  std::map<std::string, double>
+      seconds;  // by activity: "sample", "fetch", "wait", "compute", "communicate", "evaluate"
   friend bool operator==(const EpochRecord&, const EpochRecord&) = default;
 };
 
+// The progress of the training loop.
 struct LoopRecord {
   std::vector<EpochRecord> epochs;         // the completed epochs 0, 1, ...
   EpochRecord partial;                     // the epoch in progress
@@ -106,7 +111,8 @@ const char* ToString(CheckpointEnd end);  // "GoesOn", "AllEpochs", "EarlyStoppi
 
 std::string CheckpointManifestToJson(const CheckpointManifest& manifest);
 // Parses an untrusted manifest. Returns InvalidArgument that names the invalid field, also for another format or
-// format_version. A manifest that is returned is consistent: position, epochs, files and digest agree.
+// format_version. A returned manifest is consistent: global_step agrees with epoch and next_step, and loop.epochs has
+// one report for each completed epoch.
 Result<CheckpointManifest> CheckpointManifestFromJson(const std::string& text);
 
 }  // namespace espalier::format

@@ -43,16 +43,16 @@ class CheckpointFields {
   // Returns nullopt for null.
   Result<std::optional<double>> OptionalReal(const char* name) const {
     std::optional<double> found;
-    bool is_there = false;
+    bool is_present = false;
     RETURN_IF_ERROR(
         fields_.ForEachField([&](const std::string& key, const json& value, const std::string& path) -> Status {
           if (key != name) return Status();
-          is_there = true;
+          is_present = true;
           if (value.is_null()) return Status();
           ASSIGN_OR_RETURN(found, RealFrom(value, path));
           return Status();
         }));
-    if (!is_there) return fields_.InvalidField(name, "missing");
+    if (!is_present) return fields_.InvalidField(name, "missing");
     return found;
   }
 
@@ -190,7 +190,7 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
     manifest->end = known;
     return Status();
   }
-  return document.InvalidField("end", "expected GoesOn, AllEpochs or EarlyStopping");
+  return document.InvalidField("end", "expected GoesOn, AllEpochs or EarlyStopping, found '" + end + "'");
 }
 
 Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
@@ -198,9 +198,9 @@ Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
   ASSIGN_OR_RETURN(manifest->job_name, document.Text("job"));
   ASSIGN_OR_RETURN(manifest->created_unix_seconds, document.Unsigned("created_unix_seconds"));
   ASSIGN_OR_RETURN(manifest->seed, document.Unsigned("seed"));
-  ASSIGN_OR_RETURN(const JsonFields deciding, document.Object("fields"));
-  RETURN_IF_ERROR(deciding.ForEachField([&](const std::string& key, const json&, const std::string&) -> Status {
-    ASSIGN_OR_RETURN(manifest->fields[key], deciding.Text(key.c_str()));
+  ASSIGN_OR_RETURN(const JsonFields settings, document.Object("fields"));
+  RETURN_IF_ERROR(settings.ForEachField([&](const std::string& key, const json&, const std::string&) -> Status {
+    ASSIGN_OR_RETURN(manifest->fields[key], settings.Text(key.c_str()));
     return Status();
   }));
   ASSIGN_OR_RETURN(const std::string digest, document.Text("job_digest"));

@@ -1,3 +1,4 @@
+// Formats checkpoint manifests, with fields in a fixed order.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no infinities and NaN, which the loss and metrics of a diverged run may be.
+// JSON has no infinities and NaN, but the loss and metrics of a diverged run may have these values.
 Json RealToJson(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return "nan";

@@ -33,12 +33,13 @@ class HashingWriter final : public storage::ObjectWriter {
 // Returns the byte range of block `block`; the last block of a file may be shorter than the others.
 storage::ByteRange BlockRange(const FileEntry& entry, uint64_t block);
 
-// Compares the checksum of one block. Returns DataLoss with `where`, the block, its offset, and both checksums.
+// Verifies `bytes`, the content of one block. Returns DataLoss with the block, its offset, and both checksums. `where`
+// names the file in the message.
 Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::byte> bytes, const std::string& where);
 
-// Verifies the size and all blocks of a whole file on up to `threads` threads. Returns DataLoss for the first bad
-// block. `stop_requested`, unless null, is called before each block, from any of the threads; Cancelled is returned if
-// it returns true.
+// Verifies the size and all blocks of `bytes`, a whole file, on up to `threads` threads. Returns DataLoss for another
+// size and for the first bad block. `stop_requested`, unless null, is called before each block, from any of the
+// threads; Cancelled is returned if it returns true.
 Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,
                    const std::function<bool()>& stop_requested = nullptr);
 

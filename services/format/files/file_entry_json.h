@@ -10,8 +10,8 @@ namespace espalier::format {
 
 nlohmann::ordered_json FileEntryToJson(const FileEntry& file);
 
-// Parses an untrusted entry. Returns InvalidArgument that names the field if the key is invalid or the number of
-// checksums is not the number of blocks.
+// Parses an untrusted entry. Returns InvalidArgument that names the field if a field is missing or invalid, or if the
+// number of checksums is not the number of blocks.
 Result<FileEntry> FileEntryFromJson(const JsonFields& fields);
 
 }  // namespace espalier::format

@@ -28,8 +28,8 @@ bool IsSafetensors(std::string_view head, uint64_t size_bytes) {
 }
 
 // Looks for names of members in the directory at the end of the archive, where they are not compressed.
-FileKind KindOfZip(std::string_view tail) {
-  if (tail.find("PK\x05\x06") == std::string_view::npos) return FileKind::kCutZip;
+FileKind DetectZipKind(std::string_view tail) {
+  if (tail.find("PK\x05\x06") == std::string_view::npos) return FileKind::kTruncatedZip;
   if (tail.find("constants.pkl") != std::string_view::npos) return FileKind::kTorchScript;
   return tail.find("data.pkl") != std::string_view::npos ? FileKind::kTorchSave : FileKind::kZip;
 }
@@ -40,7 +40,7 @@ FileKind DetectFileKind(const FileEnds& ends) {
   const std::string_view head = ToText(ends.head);
   // Check safetensors first: the length of its header may begin with the same bytes as a pickle.
   if (IsSafetensors(head, ends.size_bytes)) return FileKind::kSafetensors;
-  if (head.starts_with("PK\x03\x04")) return KindOfZip(ToText(ends.tail));
+  if (head.starts_with("PK\x03\x04")) return DetectZipKind(ToText(ends.tail));
   if (head.starts_with("\x93NUMPY")) return FileKind::kNpy;
   if (head.starts_with("\x89HDF\r\n")) return FileKind::kHdf5;
   return IsPickle(head) ? FileKind::kPickle : FileKind::kUnknown;
@@ -73,7 +73,7 @@ std::string ToString(FileKind kind) {
     case FileKind::kTorchScript: return "a TorchScript archive (torch.jit.save)";
     case FileKind::kPickle: return "a pickle (torch.save before PyTorch 1.6)";
     case FileKind::kZip: return "a zip archive";
-    case FileKind::kCutZip: return "a truncated zip archive";
+    case FileKind::kTruncatedZip: return "a truncated zip archive";
     case FileKind::kNpy: return "a .npy array";
     case FileKind::kHdf5: return "an HDF5 file";
     case FileKind::kSafetensors: return "a safetensors file";

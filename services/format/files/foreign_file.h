@@ -12,11 +12,11 @@ namespace espalier::format {
 
 enum class FileKind {
   kUnknown,
-  kTorchSave,    // a zip archive with data.pkl: torch.save since PyTorch 1.6
-  kTorchScript,  // a zip archive with constants.pkl: torch.jit.save
-  kPickle,       // torch.save before PyTorch 1.6, and Python's own pickles
-  kZip,          // another zip archive: .npz, Keras
-  kCutZip,       // a truncated zip archive: its directory is missing
+  kTorchSave,     // a zip archive with data.pkl: torch.save since PyTorch 1.6
+  kTorchScript,   // a zip archive with constants.pkl: torch.jit.save
+  kPickle,        // torch.save before PyTorch 1.6, and other pickles
+  kZip,           // another zip archive: .npz, Keras
+  kTruncatedZip,  // a truncated zip archive: its directory is missing
   kNpy,
   kHdf5,
   kSafetensors

@@ -33,7 +33,7 @@ TEST(ForeignFileTest, RecognizesPytorchFiles) {
   EXPECT_EQ(KindOf(kTorchScript), FileKind::kTorchScript);
   EXPECT_EQ(KindOf(kLegacy), FileKind::kPickle);
   EXPECT_EQ(KindOf(Archive("weights.npy")), FileKind::kZip);
-  EXPECT_EQ(KindOf(kTorchScript.substr(0, kTorchScript.size() - 4)), FileKind::kCutZip);
+  EXPECT_EQ(KindOf(kTorchScript.substr(0, kTorchScript.size() - 4)), FileKind::kTruncatedZip);
   EXPECT_EQ(KindOf("\x93NUMPY\x01"), FileKind::kNpy);
   EXPECT_EQ(KindOf("\x89HDF\r\n\x1a\n"), FileKind::kHdf5);
   EXPECT_EQ(KindOf(std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
@@ -53,7 +53,7 @@ TEST(ForeignFileTest, RecognizesObjectsByTheirEnds) {
     return *DetectFileKind(store, key);
   };
   EXPECT_EQ(kind_of("script", kTorchScript), FileKind::kTorchScript);
-  EXPECT_EQ(kind_of("cut", kTorchScript.substr(0, 5 << 20)), FileKind::kCutZip);
+  EXPECT_EQ(kind_of("cut", kTorchScript.substr(0, 5 << 20)), FileKind::kTruncatedZip);
   EXPECT_EQ(kind_of("save", kTorchSave), FileKind::kTorchSave);
   EXPECT_EQ(kind_of("tensors", std::string("\2\0\0\0\0\0\0\0{}", 10)), FileKind::kSafetensors);
   EXPECT_EQ(kind_of("empty", ""), FileKind::kUnknown);
@@ -62,7 +62,7 @@ TEST(ForeignFileTest, RecognizesObjectsByTheirEnds) {
 
 TEST(ForeignFileTest, NamesExpectedModelFile) {
   for (const FileKind kind : {FileKind::kUnknown, FileKind::kTorchSave, FileKind::kPickle, FileKind::kZip,
-                              FileKind::kCutZip, FileKind::kNpy, FileKind::kSafetensors}) {
+                              FileKind::kTruncatedZip, FileKind::kNpy, FileKind::kSafetensors}) {
     const Status status = CheckIsTorchScript(kind);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr(ToString(kind)));
@@ -70,7 +70,7 @@ TEST(ForeignFileTest, NamesExpectedModelFile) {
   EXPECT_TRUE(CheckIsTorchScript(FileKind::kTorchScript).ok());
   EXPECT_TRUE(CheckIsModelFile(FileKind::kSafetensors).ok());
   EXPECT_THAT(CheckIsModelFile(FileKind::kTorchScript).message(), HasSubstr("spec.training.model.type: TorchScript"));
-  EXPECT_THAT(CheckIsModelFile(FileKind::kCutZip).message(),
+  EXPECT_THAT(CheckIsModelFile(FileKind::kTruncatedZip).message(),
               HasSubstr("a truncated zip archive: this type of model reads"));
 }
 

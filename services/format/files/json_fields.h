@@ -26,10 +26,10 @@ class JsonFields {
   Result<double> Real(const char* name) const;  // finite
   Result<std::vector<uint64_t>> UnsignedList(const char* name) const;
   Result<JsonFields> Object(const char* name) const;
-  // Calls body(element, path of the element) for each element of a list, until an error is returned.
+  // Calls body(element, path of the element) for each element of a list. Stops at the first error and returns it.
   Status ForEach(const char* name,
                  const std::function<Status(const nlohmann::json& element, const std::string& path)>& body) const;
-  // Calls body(key, value, path of the field) for each field of this object, until an error is returned.
+  // Calls body(key, value, path of the field) for each field of this object. Stops at the first error and returns it.
   Status ForEachField(const std::function<Status(const std::string& key, const nlohmann::json& value,
                                                  const std::string& path)>& body) const;
 

@@ -20,7 +20,7 @@ Result<uint64_t> CheckedSize(int descriptor, const std::string& path, std::optio
   const auto size_bytes = static_cast<uint64_t>(about.st_size);
   if (expected_size_bytes && size_bytes != *expected_size_bytes) {
     return DataLoss(path + " has " + std::to_string(size_bytes) + " bytes, expected " +
-                    std::to_string(*expected_size_bytes) + (size_bytes < *expected_size_bytes ? ": cut short" : ""));
+                    std::to_string(*expected_size_bytes) + (size_bytes < *expected_size_bytes ? ": truncated" : ""));
   }
   if (size_bytes > std::numeric_limits<size_t>::max()) return OutOfRange(path + " is too large to be mapped");
   return size_bytes;

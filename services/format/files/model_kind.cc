@@ -6,16 +6,17 @@ Status CheckIsTorchScript(FileKind kind) {
   if (kind == FileKind::kTorchScript) return Status();
   if (kind == FileKind::kUnknown) {
     return InvalidArgument(
-        "is not a TorchScript archive: it does not begin as a zip archive does; torch.jit.script(module).save(PATH) "
-        "writes one");
+        "is not a TorchScript archive: it does not begin like a zip archive; torch.jit.script(module).save(PATH) "
+        "writes a TorchScript archive");
   }
   std::string remedy;
   if (kind == FileKind::kTorchSave || kind == FileKind::kPickle) {
-    remedy = ", which only Python can read; load it there and write torch.jit.script(module).save(PATH)";
+    remedy = "; load the file in Python and write the module with torch.jit.script(module).save(PATH)";
   } else if (kind == FileKind::kSafetensors) {
-    remedy = ": parameters without a program; for a built-in model, set its spec.training.model.type";
+    remedy =
+        "; a safetensors file has parameters, but no program: for a built-in model, set its spec.training.model.type";
   }
-  return InvalidArgument("is " + ToString(kind) + remedy + ": expected a TorchScript archive");
+  return InvalidArgument("is " + ToString(kind) + ": expected a TorchScript archive" + remedy);
 }
 
 Status CheckIsModelFile(FileKind kind) {
@@ -23,7 +24,7 @@ Status CheckIsModelFile(FileKind kind) {
   const bool is_script = kind == FileKind::kTorchScript;
   return InvalidArgument("is " + ToString(kind) + ": " +
                          (is_script ? "spec.training.model.type: TorchScript reads it; " : "") +
-                         "this type of model reads files of a run in model/ (*.safetensors)" +
+                         "this type of model reads files that a run wrote to model/ (*.safetensors)" +
                          (is_script ? "" : "; for your own PyTorch module, use type TorchScript"));
 }
 

@@ -10,12 +10,12 @@
 namespace espalier::format {
 
 // Returns InvalidArgument if the file is not a TorchScript archive. The message has the kind of the file and the
-// remedy: "is a file of torch.save, which needs the Python that wrote it; ...". The caller prepends the name of the
-// file.
+// remedy: "is a file of torch.save: expected a TorchScript archive; ...". The caller prepends the name of the file,
+// here and below.
 Status CheckIsTorchScript(FileKind kind);
 
 // Returns InvalidArgument if the file cannot be a model file written by Espalier, which is a safetensors file. Returns
-// OK for kUnknown: the reader of the header gives a more specific error.
+// OK for kUnknown: ReadSafetensors gives a more specific error.
 Status CheckIsModelFile(FileKind kind);
 
 // Returns InvalidArgument if the metadata of a safetensors file is not that of a model file written by Espalier.

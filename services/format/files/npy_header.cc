@@ -1,6 +1,6 @@
 // The header is a Python dictionary literal with the keys 'descr', 'fortran_order' and 'shape'. LiteralReader scans the
-// few literals that NumPy writes; anything else is an error. Arrays that cannot be read (objects, big-endian, Fortran
-// order, text) are rejected with the NumPy call that converts them.
+// few literals that NumPy writes; anything else is an error. For arrays that cannot be read (objects, big-endian,
+// Fortran order, text), the message names the NumPy call that converts them.
 #include "services/format/files/npy_header.h"
 
 #include <array>
@@ -83,7 +83,7 @@ class LiteralReader {
   size_t at_ = 0;
 };
 
-Result<DType> DTypeOfDescr(const std::string& descr) {
+Result<DType> DTypeFromDescr(const std::string& descr) {
   for (const DescrEntry& entry : kDescrs) {
     if (entry.descr == descr) return entry.dtype;
   }
@@ -127,10 +127,10 @@ Result<NpyHeader> ParseDictionary(std::string_view text) {
     const std::optional<std::string> key = reader.TakeString();
     if (!key || !reader.Take(':')) return InvalidArgument("the header is not a dictionary of text keys");
     if (*key == "descr") {
-      if (reader.Peek() == '[') return InvalidArgument("the dtype is a structure: expected one number an element");
+      if (reader.Peek() == '[') return InvalidArgument("the dtype is a structure: expected one number per element");
       const std::optional<std::string> descr = reader.TakeString();
       if (!descr) return InvalidArgument("'descr' is not text");
-      ASSIGN_OR_RETURN(dtype, DTypeOfDescr(*descr));
+      ASSIGN_OR_RETURN(dtype, DTypeFromDescr(*descr));
     } else if (*key == "fortran_order") {
       if (reader.TakeWord("True")) {
         return InvalidArgument("the array is in Fortran order: expected C order; save numpy.ascontiguousarray(x)");
@@ -188,8 +188,8 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file) {
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header) {
   if (declared == DType::kBF16 && header->dtype == DType::kU16) header->dtype = DType::kBF16;
   if (!declared || *declared == header->dtype) return Status();
-  return InvalidArgument(std::string("the dtype is ") + ToString(header->dtype) + ", declared is " +
-                         ToString(*declared));
+  return InvalidArgument(std::string("the dtype is ") + ToString(header->dtype) + ": expected " + ToString(*declared) +
+                         ", as declared");
 }
 
 Result<std::string> FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape) {
@@ -203,7 +203,7 @@ Result<std::string> FormatNpyHeader(DType dtype, const std::vector<int64_t>& sha
   dictionary += "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i) dictionary += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   dictionary += shape.size() == 1 ? ",), }" : "), }";
-  // NumPy appends 64 blanks to a header that is already aligned.
+  // Like NumPy, this appends 64 blanks if the header is already aligned.
   dictionary.append(kAlignment - (kPrefixBytes + dictionary.size() + 1) % kAlignment, ' ');
   dictionary += '\n';
   if (dictionary.size() > 0xFFFF) return InvalidArgument("the tensor has too many dimensions for a .npy 1.0 header");

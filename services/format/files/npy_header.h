@@ -15,7 +15,7 @@ namespace espalier::format {
 struct NpyHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  size_t data_offset = 0;
+  size_t data_offset = 0;  // bytes before the data
 };
 
 // The number of bytes at the beginning of a file that NpyDataOffset needs.
@@ -25,15 +25,16 @@ inline constexpr size_t kNpyLongestPrefix = 12;
 // file or more, or the whole file if it is shorter. Returns InvalidArgument if it is not a .npy file.
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning);
 
-// Parses the untrusted header of a file. `file` has at least all bytes before the data.
+// Parses the untrusted header of a file. `file` has at least all bytes before the data. Returns InvalidArgument if the
+// header is invalid, or if the dtype or Fortran order is not supported.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file);
 
-// Checks the dtype that the caller expects against the header. NumPy has no bfloat16: `declared` = BF16 changes the
-// dtype of the header from U16 to BF16; any other declared dtype must be that of the header (InvalidArgument).
+// Returns InvalidArgument if the header has another dtype than `declared`, unless that is nullopt. NumPy has no
+// bfloat16, so BF16 may be declared for a header with U16; the header's dtype is then changed to BF16.
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header);
 
 // Returns a version 1.0 header for C order, padded so that the data starts at a multiple of 64 bytes. The dtype of BF16
-// is '<u2'. Returns InvalidArgument if the text is longer than 2^16 - 1 bytes.
+// is '<u2'. Returns InvalidArgument if the dictionary is longer than 2^16 - 1 bytes.
 Result<std::string> FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 
 }  // namespace espalier::format

@@ -21,7 +21,7 @@ class NpyWriter {
   static Result<NpyWriter> Open(storage::ObjectStore& store, const std::string& key, DType dtype,
                                 const std::vector<int64_t>& shape);
 
-  // Appends elements. Returns InvalidArgument if they exceed the shape.
+  // Appends the bytes of elements. Returns InvalidArgument if there are more than the shape allows.
   Status Write(std::span<const std::byte> elements);
   // Commits the object and returns its entry with size and checksums. Returns InvalidArgument, without committing, if
   // elements are missing.

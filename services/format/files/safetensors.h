@@ -13,7 +13,7 @@
 
 namespace espalier::format {
 
-inline constexpr size_t kSafetensorsLengthBytes = 8;  // length of the header, little-endian
+inline constexpr size_t kSafetensorsLengthBytes = 8;  // size of the field with the header's length
 
 struct Safetensors {
   std::map<std::string, Tensor> tensors;

@@ -34,7 +34,7 @@ Status CheckKind(std::span<const std::byte> bytes) {
 
 // Returns the length of the header of a file of `size_bytes`. `bytes` has at least the first 8 bytes of the file, or
 // the whole file if it is shorter.
-Result<uint64_t> ReadHeaderBytes(std::span<const std::byte> bytes, uint64_t size_bytes) {
+Result<uint64_t> ReadHeaderLength(std::span<const std::byte> bytes, uint64_t size_bytes) {
   if (size_bytes < kSafetensorsLengthBytes) {
     return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(size_bytes));
   }
@@ -46,7 +46,7 @@ Result<uint64_t> ReadHeaderBytes(std::span<const std::byte> bytes, uint64_t size
   }
   if (length > size_bytes - kSafetensorsLengthBytes) {
     return DataLoss("the header promises " + std::to_string(length) + " bytes, the file has " +
-                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after its length");
+                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after the length of the header");
   }
   return length;
 }
@@ -91,7 +91,7 @@ Result<Entry> EntryFrom(const std::string& name, const json& value) {
   RETURN_IF_ERROR(ShapeFrom(value["shape"], &entry.shape));
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2) return DataLoss("data_offsets is not an array of two numbers");
-  ASSIGN_OR_RETURN(entry.begin, NumberFrom(offsets[0], "the begin of data_offsets"));
+  ASSIGN_OR_RETURN(entry.begin, NumberFrom(offsets[0], "the start of data_offsets"));
   ASSIGN_OR_RETURN(entry.end, NumberFrom(offsets[1], "the end of data_offsets"));
   if (entry.end < entry.begin) return DataLoss("data_offsets end before they begin");
 
@@ -99,14 +99,14 @@ Result<Entry> EntryFrom(const std::string& name, const json& value) {
   if (!count.ok()) return DataLoss(count.status().message());
   const uint64_t size_bytes = static_cast<uint64_t>(*count) * ItemSize(entry.dtype);
   if (size_bytes != entry.end - entry.begin) {
-    return DataLoss("dtype and shape make " + std::to_string(size_bytes) + " bytes, data_offsets " +
+    return DataLoss("dtype and shape make " + std::to_string(size_bytes) + " bytes, but data_offsets have " +
                     std::to_string(entry.end - entry.begin));
   }
   return entry;
 }
 
 // Sorts the entries by offset and checks that the tensors cover the data without gaps and overlaps.
-Status CheckCover(std::vector<Entry>* entries, uint64_t data_bytes) {
+Status SortAndCheckCover(std::vector<Entry>* entries, uint64_t data_bytes) {
   std::sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
@@ -142,7 +142,7 @@ Result<FileHeader> HeaderFrom(std::string_view text, uint64_t data_bytes) {
     ASSIGN_OR_RETURN(Entry entry, EntryFrom(name, value).While("tensor '" + name + "'"));
     header.entries.push_back(std::move(entry));
   }
-  RETURN_IF_ERROR(CheckCover(&header.entries, data_bytes));
+  RETURN_IF_ERROR(SortAndCheckCover(&header.entries, data_bytes));
   return header;
 }
 
@@ -153,7 +153,7 @@ Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::Obje
   ASSIGN_OR_RETURN(const storage::ObjectInfo object, store.Head(key));
   const uint64_t first_bytes = std::min<uint64_t>(object.size_bytes, kSafetensorsLengthBytes);
   ASSIGN_OR_RETURN(const std::string first, store.GetRange(key, {0, first_bytes}));
-  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderBytes(std::as_bytes(std::span(first)), object.size_bytes));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderLength(std::as_bytes(std::span(first)), object.size_bytes));
   ASSIGN_OR_RETURN(const std::string text, store.GetRange(key, {kSafetensorsLengthBytes, header_bytes}));
   ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, object.size_bytes - kSafetensorsLengthBytes - header_bytes));
   return std::move(header.metadata);
@@ -161,7 +161,7 @@ Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::Obje
 
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   RETURN_IF_ERROR(CheckKind(bytes));
-  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderBytes(bytes, bytes.size()));
+  ASSIGN_OR_RETURN(const uint64_t header_bytes, ReadHeaderLength(bytes, bytes.size()));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsLengthBytes, header_bytes);
   const std::span<const std::byte> data = bytes.subspan(kSafetensorsLengthBytes + header_bytes);
   ASSIGN_OR_RETURN(FileHeader header, HeaderFrom(text, data.size()));

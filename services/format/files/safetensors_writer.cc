@@ -21,9 +21,10 @@ std::vector<const NamedTensor*> InFileOrder(const std::map<std::string, Tensor>&
   return order;
 }
 
-// Returns the length of the header and the header, padded with spaces so that the data starts aligned.
-Result<std::string> Header(const std::vector<const NamedTensor*>& order,
-                           const std::map<std::string, std::string>& metadata) {
+// Returns the length of the header and the header, padded with spaces so that the data starts at a multiple of
+// kDataAlignment.
+Result<std::string> FormatHeader(const std::vector<const NamedTensor*>& order,
+                                 const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
@@ -51,7 +52,7 @@ Result<std::string> Header(const std::vector<const NamedTensor*>& order,
 
 Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& writer) {
   const std::vector<const NamedTensor*> order = InFileOrder(content.tensors);
-  ASSIGN_OR_RETURN(const std::string header, Header(order, content.metadata));
+  ASSIGN_OR_RETURN(const std::string header, FormatHeader(order, content.metadata));
   RETURN_IF_ERROR(writer.Write(std::as_bytes(std::span(header))));
   for (const NamedTensor* named : order) {
     if (!named->second.empty()) RETURN_IF_ERROR(writer.Write(named->second.byte_span()));

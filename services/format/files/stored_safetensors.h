@@ -10,17 +10,18 @@
 
 namespace espalier::format {
 
-// Writes `content` to `<folder>/<key>`, atomically. Returns its entry, with `key`.
+// Writes `content` to `<folder>/<key>`, atomically. Returns its manifest entry, whose key is `key`
+// (relative to `folder`).
 Result<FileEntry> PutSafetensors(storage::ObjectStore& store, const std::string& folder, const std::string& key,
                                  const Safetensors& content);
 
 // Reads a whole object. Checks that its size is `size_bytes` before it allocates memory; does not verify checksums.
-// Returns DataLoss for another size, and NotFound.
+// Returns DataLoss if the size differs, and NotFound if the object does not exist.
 Result<std::shared_ptr<const std::string>> ReadStoredBytes(storage::ObjectStore& store, const std::string& key,
                                                            uint64_t size_bytes);
 
-// Verifies the checksums of the bytes of a file and parses them. The tensors share ownership of `bytes`. Returns
-// DataLoss; `where` names the file in messages.
+// Verifies `bytes`, a whole file, against its entry and parses them. The tensors share ownership of `bytes`. Returns
+// DataLoss if the size or checksum differs, and errors of ReadSafetensors. `where` names the file in messages.
 Result<Safetensors> ParseStoredSafetensors(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
                                            const std::string& where);
 

@@ -8,7 +8,7 @@
 
 namespace espalier::format {
 
-constexpr int kMaxManifestDepth = 16;  // max_depth for every kind of manifest
+constexpr int kMaxManifestDepth = 16;  // max_depth for manifests of partitionings, checkpoints and outputs
 
 // Parses JSON (RFC 8259). Returns InvalidArgument for a syntax error, with its byte offset, for more than `max_depth`
 // nested containers, and for a duplicate key in an object.

@@ -16,7 +16,7 @@ namespace espalier::format {
 
 inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph";
 inline constexpr int kPartitionFormatVersion = 1;
-// The version of a manifest with scales, which readers of version 1 would ignore.
+// The version of a manifest with ColumnEntry::scales, because readers of version 1 would ignore the scales.
 inline constexpr int kScaledPartitionFormatVersion = 2;
 
 struct ColumnEntry {
@@ -32,7 +32,8 @@ struct ColumnEntry {
   // that cannot be a time (2^63 or more), for example "row 2 is 1e+300"; empty: none.
   std::string bad_feature = {};
   std::string bad_time = {};
-  // For node columns of I8 that stand for scaled values: one scale for each element of a row (graph/feature_scales.h).
+  // For node columns of I8 whose values are multiplied by scales: one scale for each element of a row
+  // (graph/feature_scales.h).
   std::vector<float> scales = {};
   friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
 };
@@ -54,8 +55,9 @@ struct LabelFacts {
   bool has_label = true;   // the training part has a label, or is empty
   friend bool operator==(const LabelFacts&, const LabelFacts&) = default;
 };
+// LabelFacts of one column for each kind of labels.
 struct SplitLabels {
-  LabelFacts classes;
+  LabelFacts classes;  // class numbers
   LabelFacts flags;    // multi-label: 0 or 1 for each class
   LabelFacts numbers;  // regression
   friend bool operator==(const SplitLabels&, const SplitLabels&) = default;
@@ -78,23 +80,23 @@ struct HeldOut {
 struct EdgeSplitEntry {
   std::string name;
   uint16_t edge_type = 0;
-  uint64_t train = 0, validation = 0, test = 0;  // number of edges
-  std::optional<HeldOut> held_out = {};          // nullopt: validation and test pairs may be edges of the graph
-  std::map<std::string, SplitLabels> labels = {};
+  uint64_t train = 0, validation = 0, test = 0;    // number of edges
+  std::optional<HeldOut> held_out = {};            // nullopt: validation and test pairs may be edges of the graph
+  std::map<std::string, SplitLabels> labels = {};  // by column, for columns that may be labels
   friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
 };
 
 struct Quality {
   uint64_t cut_edges = 0;  // directed edges whose source and destination have different owners
   double cut_ratio = 0;    // cut_edges / number of edges
-  double replication = 0;  // (owned nodes + distinct remote in-neighbors of each partition) / number of nodes
+  double replication = 0;  // sum over partitions of (owned nodes + distinct remote in-neighbors) / number of nodes
   // constraint ("nodes", "edges", "train-nodes", "nodes:paper") -> largest partition / average
   std::map<std::string, double> balance;
   friend bool operator==(const Quality&, const Quality&) = default;
 };
 
 struct Manifest {
-  int format_version = kPartitionFormatVersion;  // NeededVersion
+  int format_version = kPartitionFormatVersion;  // at least NeededVersion(manifest)
   std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
   std::string attempt;        // folder of the partition files, next to the manifest
   std::string graph_name;
@@ -111,11 +113,12 @@ struct Manifest {
   Quality quality;
   double partition_seconds = 0;
   uint64_t peak_memory_bytes = 0;
-  std::vector<std::string> warnings =
-      {};  // from partitioning, one sentence each: input that was ignored or is probably a mistake
+  // From partitioning, one sentence each: input that was ignored or is probably a mistake.
+  std::vector<std::string> warnings = {};
 };
 
-// Returns the lowest format_version with all that the manifest's columns have.
+// Returns the lowest format_version of the manifest: kScaledPartitionFormatVersion if a column has scales, otherwise
+// kPartitionFormatVersion.
 int NeededVersion(const Manifest& manifest);
 
 std::string ManifestToJson(const Manifest& manifest);

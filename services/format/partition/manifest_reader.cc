@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Reads the scales of a column whose dtype and row_shape have been read; the field is absent if there are none.
+// Reads the optional scales of a column whose dtype and row_shape have been read.
 Status ReadScales(const JsonFields& fields, ColumnEntry* column) {
   if (!fields.Has("scales")) return Status();
   RETURN_IF_ERROR(fields.ForEach("scales", [&](const json& element, const std::string& path) -> Status {
@@ -85,7 +85,7 @@ Result<std::vector<ColumnEntry>> ColumnsFrom(const JsonFields& fields) {
   return columns;
 }
 
-// Node and edge types in the order of the document, with their ranges of ids.
+// Node and edge types in the order of the document. node_first[type][p] is the first global id of partition p.
 struct Types {
   std::vector<std::string> node_types;
   std::vector<graph::CanonicalEdgeType> edge_types;
@@ -149,7 +149,7 @@ Status ReadFacts(const JsonFields& labels, const char* kind, LabelFacts* facts) 
   return Status();
 }
 
-// The field is absent if it would be empty.
+// Reads the field "labels", which is absent if no facts are recorded.
 Status ReadLabels(const JsonFields& split, std::map<std::string, SplitLabels>* labels) {
   if (!split.Has("labels")) return Status();
   ASSIGN_OR_RETURN(const JsonFields columns, split.Object("labels"));
@@ -234,7 +234,7 @@ Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::Part
   return split;
 }
 
-// The field is absent if there are none.
+// Reads the field "edge_splits", which is absent in graphs without edge splits.
 Status ReadEdgeSplits(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("edge_splits")) return Status();
   return document.ForEach("edge_splits", [&](const json& element, const std::string& path) -> Status {
@@ -251,7 +251,7 @@ Status ReadEdgeSplits(const JsonFields& document, Manifest* manifest) {
   });
 }
 
-Status ReadFile(const JsonFields& partition, const char* name, FileEntry* file) {
+Status ReadFileEntry(const JsonFields& partition, const char* name, FileEntry* file) {
   ASSIGN_OR_RETURN(const JsonFields fields, partition.Object(name));
   ASSIGN_OR_RETURN(*file, FileEntryFromJson(fields));
   return Status();
@@ -259,10 +259,10 @@ Status ReadFile(const JsonFields& partition, const char* name, FileEntry* file) 
 
 Result<PartitionEntry> PartitionFrom(const JsonFields& fields) {
   PartitionEntry partition;
-  RETURN_IF_ERROR(ReadFile(fields, "graph", &partition.graph));
-  RETURN_IF_ERROR(ReadFile(fields, "node_columns", &partition.node_columns));
-  RETURN_IF_ERROR(ReadFile(fields, "edge_columns", &partition.edge_columns));
-  RETURN_IF_ERROR(ReadFile(fields, "original_edge_ids", &partition.original_edge_ids));
+  RETURN_IF_ERROR(ReadFileEntry(fields, "graph", &partition.graph));
+  RETURN_IF_ERROR(ReadFileEntry(fields, "node_columns", &partition.node_columns));
+  RETURN_IF_ERROR(ReadFileEntry(fields, "edge_columns", &partition.edge_columns));
+  RETURN_IF_ERROR(ReadFileEntry(fields, "original_edge_ids", &partition.original_edge_ids));
   return partition;
 }
 
@@ -307,7 +307,7 @@ Status CheckPartitionFormat(const JsonFields& document, int* format_version) {
                             std::to_string(kScaledPartitionFormatVersion) + ": partition the graph again");
 }
 
-Status ReadNames(const JsonFields& document, Manifest* manifest) {
+Status ReadOrigin(const JsonFields& document, Manifest* manifest) {
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
   if (!IsSha256Hex(manifest->partition_key))
     return document.InvalidField("partition_key", "expected 64 hexadecimal digits");
@@ -322,7 +322,7 @@ Status ReadNames(const JsonFields& document, Manifest* manifest) {
   return Status();
 }
 
-// The field is absent if there are none.
+// Reads the field "source_columns", which is absent if no columns were copied to the edges.
 Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("source_columns")) return Status();
   return document.ForEach("source_columns", [&](const json& element, const std::string& path) -> Status {
@@ -335,7 +335,7 @@ Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
   });
 }
 
-// The field is absent if there are none.
+// Reads the field "warnings", which is absent without warnings.
 Status ReadWarnings(const JsonFields& document, Manifest* manifest) {
   if (!document.Has("warnings")) return Status();
   return document.ForEach("warnings", [&](const json& element, const std::string& path) -> Status {
@@ -352,7 +352,7 @@ Result<Manifest> ManifestFromJson(const std::string& text) {
   ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
   Manifest manifest;
   RETURN_IF_ERROR(CheckPartitionFormat(document, &manifest.format_version));
-  RETURN_IF_ERROR(ReadNames(document, &manifest));
+  RETURN_IF_ERROR(ReadOrigin(document, &manifest));
   RETURN_IF_ERROR(ReadSourceColumns(document, &manifest));
   RETURN_IF_ERROR(ReadBook(document, &manifest));
   if (manifest.format_version < NeededVersion(manifest)) {

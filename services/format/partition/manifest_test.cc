@@ -32,7 +32,7 @@ TEST(ManifestTest, RoundTrips) {
   manifest.node_columns[1].back().lacks_values = true;
   manifest.edge_columns[1].back().bad_weight = "row 2 is -2.5";
   manifest.edge_columns[1].back().is_all_zero = true;
-  manifest.node_columns[1].back().bad_feature = "row 2, value 1, is 1e+300";
+  manifest.node_columns[1].back().bad_feature = "row 2, at index 1, is 1e+300";
   manifest.node_columns[1].back().bad_time = "row 0 is 9223372036854775808";
   ASSERT_FALSE(manifest.splits.empty());
   manifest.splits[0].labels["y"] = {

@@ -154,7 +154,6 @@ std::string ManifestToJson(const Manifest& manifest) {
                    {"partition_seconds", manifest.partition_seconds},
                    {"peak_memory_bytes", manifest.peak_memory_bytes}};
   if (!manifest.source_columns.empty()) document["source_columns"] = manifest.source_columns;
-  // Written only if there are any, so that manifests of graphs without edge splits do not change.
   if (!manifest.edge_splits.empty()) document["edge_splits"] = EdgeSplits(manifest);
   if (!manifest.warnings.empty()) document["warnings"] = manifest.warnings;
   // Names that are not UTF-8 cannot be represented in JSON; invalid bytes become U+FFFD.

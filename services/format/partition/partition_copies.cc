@@ -1,5 +1,5 @@
 // Get returns the file itself if the store is local. Otherwise it copies the file into storage::LocalCache. The cache
-// has one entry for each partition folder and one entry for the manifest. It makes each file once per host, resumes
+// has one entry for each partition folder and one entry for the manifest. It fetches each file once per host, resumes
 // interrupted downloads, and does not evict entries that are pinned. The pin of a LocalFile pins the entry of the
 // file's folder and the entry of the manifest, so that a copy in use is never left without its manifest.
 #include "services/format/partition/partition_copies.h"
@@ -19,9 +19,9 @@
 namespace espalier::format {
 namespace {
 
-// Returns the folder of the copies in the cache. Equal names mean equal files, because the hashed manifest contains the
-// checksums of all files.
-std::string NameOfCopies(const Manifest& manifest) {
+// Returns the name of the folder of the copies in the cache. Equal names mean equal files, because the hashed manifest
+// contains the checksums of all files.
+std::string FormatFolderName(const Manifest& manifest) {
   constexpr size_t kDigits = 16;
   return "partitions/" + manifest.partition_key.substr(0, kDigits) + "-" +
          Sha256Hex(ManifestToJson(manifest)).substr(0, kDigits);
@@ -29,8 +29,8 @@ std::string NameOfCopies(const Manifest& manifest) {
 
 using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<storage::CacheEntry>>;
 
-// Returns true if the copy has the size and checksums that the manifest lists for the file. Returns false if a stop is
-// requested.
+// Returns true if the copy has the size and checksums that the manifest lists for the file. Also returns false if a
+// stop is requested.
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedFile::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();
@@ -51,7 +51,7 @@ Status WriteAll(const storage::PartialFile& partial, const std::string& text) {
 
 Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest) {
   ASSIGN_OR_RETURN(const storage::LocalCache cache, storage::LocalCache::Open({.folder = data_dir}));
-  return cache.folder() + "/" + NameOfCopies(manifest);
+  return cache.folder() + "/" + FormatFolderName(manifest);
 }
 
 PartitionCopies::PartitionCopies(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
@@ -78,7 +78,7 @@ Result<LocalFile> PartitionCopies::Get(const FileEntry& file) {
     ASSIGN_OR_RETURN(storage::LocalCache cache,
                      storage::LocalCache::Open({.folder = options_.data_dir, .max_bytes = options_.cache_bytes}));
     cache_.emplace(std::move(cache));
-    name_ = NameOfCopies(manifest_);
+    name_ = FormatFolderName(manifest_);
     RETURN_IF_ERROR(PutManifest());
   }
   return Copy(key, file);

@@ -15,7 +15,7 @@ namespace espalier::format {
 struct LocalFile {
   std::string path;
   bool verified = false;            // checksums were compared, by this process or (kCompareOnce) by another one
-  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if the file is no copy
+  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if it is not a copy
 };
 
 // Thread-compatible.
@@ -31,6 +31,7 @@ class PartitionCopies {
   Result<LocalFile> Get(const FileEntry& file);
 
  private:
+  // Returns the pinned cache entry of a folder relative to name_.
   Result<std::shared_ptr<storage::CacheEntry>> EntryFor(const std::string& folder);
   Status PutManifest();
   Result<LocalFile> Copy(const std::string& key, const FileEntry& file);

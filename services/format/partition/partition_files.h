@@ -28,29 +28,30 @@ struct CopiedBytes {
 enum class Checksums {
   kSkip,
   kCompare,
-  // Like kCompare, but skips a copy in data_dir that is already verified: a process that still uses the copy has
-  // downloaded or loaded it with kCompareOnce.
+  // Like kCompare, but a copy in data_dir is verified by one process only: others skip it as long as a process that
+  // downloaded it, or loaded it with kCompareOnce, still uses it.
   kCompareOnce,
 };
 
 struct LoadOptions {
+  // Files to load in addition to the graph file.
   bool node_columns = true;
   bool edge_columns = false;
   bool original_edge_ids = false;
   Checksums checksums = Checksums::kCompare;
-  int threads = 1;
+  int threads = 1;  // for verification
   // Folder of a local cache (storage/cache/local_cache.h; on tmpfs or disk). Files of a store that is not local are
   // copied to it, and are not evicted while the partition is in use. Empty: the store must be local.
   std::string data_dir;
-  uint64_t cache_bytes = 0;  // size limit of data_dir; 0: limited by the disk only
-  int parallel_requests = 8;
+  uint64_t cache_bytes = 0;                     // size limit of data_dir; 0: limited by the disk only
+  int parallel_requests = 8;                    // of a download
   std::chrono::seconds download_timeout{3600};  // for all files together
   // Called on the calling thread, about once per second during a download.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
   // If it returns true, a download, the wait for the download of another process, or the verification of files ends
   // with Cancelled. Called from any thread.
   std::function<bool()> stop_requested = nullptr;
-  CopiedBytes* copied = nullptr;  // counts copies, unless null
+  CopiedBytes* copied = nullptr;  // the bytes of copies are added to it, unless null
 };
 
 // Returns the absolute path of the folder in `data_dir` where LoadPartition stores copies of the files of this
@@ -69,12 +70,12 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
 // ids. The function maps and verifies their file as LoadPartition does with these options, and downloads it first if it
 // is not local. It returns Cancelled if a stop is requested by `stop` or options.stop_requested. It does not count
 // copies in options.copied. Thread-safe.
-std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> OriginalEdgeIdsLater(
+std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> MakeOriginalEdgeIdsLoader(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
 // Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
-// `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
-// that are complete remain in the store.
+// Returns InvalidArgument if `partition` lacks a type of `book`. `stop_requested`, unless null, is called before every
+// 8 MiB; if it returns true, Cancelled is returned, and the files that are complete remain in the store.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
                                       const graph::Partition& partition,

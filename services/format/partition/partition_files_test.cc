@@ -119,7 +119,7 @@ TEST(PartitionFilesTest, OriginalEdgeIdsLoadLater) {
     ASSERT_TRUE(whole.ok()) << whole.status().ToString();
     expected = whole->original_edge_ids;
     options.original_edge_ids = false;
-    later = OriginalEdgeIdsLater({store, "graphs/tiny"}, manifest, PartitionId(1), options);
+    later = MakeOriginalEdgeIdsLoader({store, "graphs/tiny"}, manifest, PartitionId(1), options);
   }
   const auto ids = later(std::stop_token());
   ASSERT_TRUE(ids.ok()) << ids.status().ToString();
@@ -238,7 +238,7 @@ TEST_F(DamagedFileTest, NamesTheFileThatIsCutShortOrMissing) {
       const Status status = Load().status();
       EXPECT_EQ(status.code(), StatusCode::kDataLoss);
       EXPECT_THAT(status.message(), HasSubstr(file->key + " has " + std::to_string(size_bytes)));
-      EXPECT_THAT(status.message(), HasSubstr("cut short"));
+      EXPECT_THAT(status.message(), HasSubstr("truncated"));
     }
     ASSERT_TRUE(store_.Delete("p/" + file->key).ok());
     const Status missing = Load().status();

@@ -114,23 +114,23 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
                                        PartitionId partition, const LoadOptions& options) {
   if (partition.value >= manifest.partitions.size()) {
     return InvalidArgument("there is no partition " + std::to_string(partition.value) + ": this partitioning has " +
-                           std::to_string(manifest.partitions.size()));
+                           std::to_string(manifest.partitions.size()) + " partitions");
   }
   return PartitionLoader(store, prefix, manifest, partition, options).Load();
 }
 
-std::function<Result<std::vector<Tensor>>(const std::stop_token&)> OriginalEdgeIdsLater(
+std::function<Result<std::vector<Tensor>>(const std::stop_token&)> MakeOriginalEdgeIdsLoader(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options) {
   ESPALIER_CHECK(partition.value < manifest->partitions.size()) << "partition " << partition.value;
   options.copied = nullptr;  // may not outlive the returned function
   return [=](const std::stop_token& stop) -> Result<std::vector<Tensor>> {
-    LoadOptions now = options;
-    now.stop_requested = [stop, also = options.stop_requested] {
+    LoadOptions stoppable = options;
+    stoppable.stop_requested = [stop, also = options.stop_requested] {
       return stop.stop_requested() || (also != nullptr && also());
     };
     graph::Partition loaded;
     loaded.original_edge_ids.resize(manifest->book.schema().num_edge_types());
-    RETURN_IF_ERROR(PartitionLoader(*at.store, at.prefix, *manifest, partition, now).LoadEdgeIds(&loaded));
+    RETURN_IF_ERROR(PartitionLoader(*at.store, at.prefix, *manifest, partition, stoppable).LoadEdgeIds(&loaded));
     return std::move(loaded.original_edge_ids);
   };
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 
-DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
+DType IdDTypeFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
 // Returns "[i] is x" for messages.
 std::string ValueAt(const Tensor& tensor, int64_t i) {
@@ -74,7 +74,7 @@ Status TakeInEdges(const Manifest& manifest, PartitionId partition, EdgeTypeId t
   const uint64_t num_sources = book.num_nodes(book.schema().SourceOf(type));
   const std::string indptr_name = IndptrName(name), indices_name = IndicesName(name);
 
-  ASSIGN_OR_RETURN(to->indptr, TakeIds(file, indptr_name, num_owned + 1, WidthFor(num_edges)));
+  ASSIGN_OR_RETURN(to->indptr, TakeIds(file, indptr_name, num_owned + 1, IdDTypeFor(num_edges)));
   if (to->indptr.ValueAsInt(0) != 0) return DataLoss(indptr_name + ValueAt(to->indptr, 0) + ", expected 0");
   RETURN_IF_ERROR(CheckOrder(indptr_name, to->indptr, Order::kAscending, threads));
   const auto last = static_cast<int64_t>(num_owned);
@@ -82,7 +82,7 @@ Status TakeInEdges(const Manifest& manifest, PartitionId partition, EdgeTypeId t
     return DataLoss(indptr_name + ValueAt(to->indptr, last) + ", expected the number of edges, " +
                     std::to_string(num_edges));
   }
-  ASSIGN_OR_RETURN(to->indices, TakeIds(file, indices_name, num_edges, WidthFor(num_sources)));
+  ASSIGN_OR_RETURN(to->indices, TakeIds(file, indices_name, num_edges, IdDTypeFor(num_sources)));
   return CheckBelow(indices_name, to->indices, num_sources, threads);
 }
 
@@ -152,7 +152,7 @@ Result<graph::EdgeSplitPart> TakeEdgeSplitPart(const graph::PartitionBook& book,
     return DataLoss(name_of("destinations") + ": expected U32 of one dimension, found " + part.destinations.ToString());
   }
   const auto count = static_cast<uint64_t>(part.destinations.num_rows());
-  ASSIGN_OR_RETURN(part.sources, TakeIds(file, name_of("sources"), count, WidthFor(num_sources)));
+  ASSIGN_OR_RETURN(part.sources, TakeIds(file, name_of("sources"), count, IdDTypeFor(num_sources)));
   ASSIGN_OR_RETURN(part.ordinals, TakeIds(file, name_of("ordinals"), count, DType::kU64));
   RETURN_IF_ERROR(CheckBelow(name_of("destinations"), part.destinations, num_owned, threads));
   RETURN_IF_ERROR(CheckBelow(name_of("sources"), part.sources, num_sources, threads));
@@ -161,7 +161,8 @@ Result<graph::EdgeSplitPart> TakeEdgeSplitPart(const graph::PartitionBook& book,
   const std::string positions_name = name_of("positions");
   if (!file->Has(positions_name)) return part;
   const uint64_t num_edges = book.NumOwnedEdges(partition, type);
-  ASSIGN_OR_RETURN(part.positions, TakeIds(file, positions_name, count, WidthFor(num_edges)));
+  ASSIGN_OR_RETURN(part.positions, TakeIds(file, positions_name, count, IdDTypeFor(num_edges)));
+  // The position num_edges is valid: it denotes any edge between the nodes of the pair.
   RETURN_IF_ERROR(CheckBelow(positions_name, part.positions, num_edges + 1, threads));
   return part;
 }

@@ -26,7 +26,8 @@ class TensorTable {
 
 // Each of the following functions takes all tensors of one file of a partition, validates them and stores them in `to`.
 // They return DataLoss, which names the tensor, the position and value of the first violation, and the expected value.
-// Arrays are scanned by up to `threads` threads.
+// Arrays are scanned by up to `threads` threads. TakeGraph must come before TakeNodeColumns, because it resizes
+// to->nodes; the caller resizes to->edge_columns and to->original_edge_ids to the number of edge types.
 Status TakeGraph(const Manifest& manifest, PartitionId partition, int threads, TensorTable* file, graph::Partition* to);
 Status TakeNodeColumns(const Manifest& manifest, PartitionId partition, int threads, TensorTable* file,
                        graph::Partition* to);

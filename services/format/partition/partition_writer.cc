@@ -18,7 +18,8 @@ using Tensors = std::map<std::string, Tensor>;
 // Checks that the partition has an entry for every type. Does not check values: LoadPartition validates them.
 Status CheckStructure(const graph::PartitionBook& book, const graph::Partition& partition) {
   const size_t num_node_types = book.schema().num_node_types(), num_edge_types = book.schema().num_edge_types();
-  if (partition.id.value >= book.num_partitions()) return InvalidArgument("its number is not in the book");
+  if (partition.id.value >= book.num_partitions())
+    return InvalidArgument("the partition book has only " + std::to_string(book.num_partitions()) + " partitions");
   if (partition.nodes.size() != num_node_types || partition.directory.size() != num_node_types) {
     return InvalidArgument("expected nodes and directory of " + std::to_string(num_node_types) + " node types");
   }
@@ -106,7 +107,7 @@ Tensors EdgeIdTensors(const graph::GraphSchema& schema, const graph::Partition& 
   return tensors;
 }
 
-// Forwards bytes in pieces and checks for a stop before each piece, because a column may have many gigabytes.
+// Forwards bytes in chunks and checks for a stop before each chunk, because a column may have many gigabytes.
 class StoppableWriter final : public storage::ObjectWriter {
  public:
   StoppableWriter(storage::ObjectWriter& to, const std::function<bool()>& stop_requested)
@@ -115,16 +116,16 @@ class StoppableWriter final : public storage::ObjectWriter {
   Status Write(std::span<const std::byte> bytes) override {
     while (!bytes.empty()) {
       if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop");
-      const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), kPieceBytes));
-      RETURN_IF_ERROR(to_.Write(piece));
-      bytes = bytes.subspan(piece.size());
+      const std::span<const std::byte> chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
+      RETURN_IF_ERROR(to_.Write(chunk));
+      bytes = bytes.subspan(chunk.size());
     }
     return Status();
   }
   Status Commit() override { return to_.Commit(); }
 
  private:
-  static constexpr size_t kPieceBytes = size_t{8} << 20;
+  static constexpr size_t kChunkBytes = size_t{8} << 20;
 
   storage::ObjectWriter& to_;                    // must outlive this object
   const std::function<bool()>& stop_requested_;  // must outlive this object

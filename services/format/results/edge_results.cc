@@ -39,14 +39,14 @@ Status EdgeResultsWriter::Begin(const EdgeResultShape& shape) {
 }
 
 Status EdgeResultsWriter::Append(const Tensor& sources, const Tensor& destinations, const Tensor& values) {
-  if (!open_.has_value()) return InvalidArgument("rows of no part of a split");
+  if (!open_.has_value()) return InvalidArgument("Append was called before Begin: the rows belong to no part");
   const EdgeResultShape& shape = open_->shape;
   const int64_t rows = sources.num_rows();
   if (!AreIds(sources, rows) || !AreIds(destinations, rows) || values.dtype() != shape.value_dtype ||
       values.shape() != ArrayShape(rows, shape.row_shape)) {
-    return InvalidArgument("results of the part '" + shape.part + "': expected both ends of each row, found sources " +
-                           sources.ToString() + ", destinations " + destinations.ToString() + " and values " +
-                           values.ToString());
+    return InvalidArgument("results of the part '" + shape.part +
+                           "': expected U64 ids of both endpoints for each row, found sources " + sources.ToString() +
+                           ", destinations " + destinations.ToString() + " and values " + values.ToString());
   }
   RETURN_IF_ERROR(open_->sources.Write(sources.byte_span()));
   RETURN_IF_ERROR(open_->destinations.Write(destinations.byte_span()));

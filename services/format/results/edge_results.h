@@ -1,4 +1,4 @@
-// Writes results for the edges of a split, or for other edges of a type (predictions, logits): one row per edge, with
+// Writes results (predictions, logits) for the edges of a split or for other edges of a type: one row per edge, with
 // the original ids of its source and destination.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace espalier::format {
 
 // Shapes of the arrays of one part of the edges.
 struct EdgeResultShape {
-  std::string part;  // "train", "validation", "test", or a name that a program gives: a folder
+  std::string part;  // "train", "validation", "test", or a name given by a program; names the subfolder
   uint64_t rows = 0;
   DType value_dtype = DType::kF32;  // not BF16, which NumPy does not have
   std::vector<int64_t> row_shape;   // shape of the value of an edge; empty: a scalar
@@ -28,7 +28,8 @@ struct EdgeResultShape {
 // then Append for all rows of each part, and Commit at the end. Thread-compatible.
 class EdgeResultsWriter {
  public:
-  // `store` must outlive this object. `kind` is "predictions" or "logits", `split` empty for edges of no split.
+  // `store` must outlive this object. `kind` is "predictions" or "logits". `split` is empty if the edges
+  // belong to no split.
   EdgeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind, std::string edge_type,
                     std::string split, std::map<std::string, std::string> attributes);
 
@@ -36,9 +37,10 @@ class EdgeResultsWriter {
   // previous part are missing.
   Status Begin(const EdgeResultShape& shape);
   // Appends n rows: `sources` and `destinations` are U64 [n], `values` is [n, row_shape...] with the dtype of Begin.
-  // Returns InvalidArgument otherwise.
+  // Returns InvalidArgument otherwise, before Begin, and for more rows than Begin has announced.
   Status Append(const Tensor& sources, const Tensor& destinations, const Tensor& values);
-  // Writes the manifest. Returns all files, including the manifest, with their keys in the store.
+  // Writes the manifest. Returns all files, including the manifest, with their keys in the store, or InvalidArgument if
+  // rows of the last part are missing.
   Result<std::vector<OutputFile>> Commit();
 
  private:

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 // NumPy has no bfloat16.
 DType StoredDType(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
-Tensor WithoutBFloat16(const Tensor& tensor) {
+Tensor WidenBFloat16(const Tensor& tensor) {
   if (tensor.dtype() != DType::kBF16) return tensor;
   Tensor widened = Tensor::Zeros(DType::kF32, tensor.shape());
   const auto* bits = reinterpret_cast<const uint16_t*>(tensor.bytes());
@@ -55,7 +55,7 @@ Status NodeResultsWriter::Append(const Tensor& ids, const Tensor& values) {
                            ids.ToString() + " and values " + values.ToString());
   }
   RETURN_IF_ERROR(open_->ids.Write(ids.byte_span()));
-  return open_->values.Write(WithoutBFloat16(values).byte_span());
+  return open_->values.Write(WidenBFloat16(values).byte_span());
 }
 
 Status NodeResultsWriter::EndType() {
@@ -72,7 +72,7 @@ Status NodeResultsWriter::EndType() {
   return Status();
 }
 
-// Adds a file to the list of files. Returns its entry in the manifest of the kind, with a name relative to its folder.
+// Adds a file to files_. Returns the file's entry for the manifest of the kind, with a name relative to folder_.
 Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
   Json array = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});

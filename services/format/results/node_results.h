@@ -36,9 +36,10 @@ class NodeResultsWriter {
   // or if rows of the previous type are missing.
   Status Begin(const NodeResultShape& shape);
   // Appends n rows: `ids` is [n] and `values` is [n, row_shape...], with the dtypes of Begin. Returns InvalidArgument
-  // otherwise.
+  // otherwise, before Begin, and for more rows than Begin has announced.
   Status Append(const Tensor& ids, const Tensor& values);
-  // Writes the manifest. Returns all files, including the manifest, with their keys in the store.
+  // Writes the manifest. Returns all files, including the manifest, with their keys in the store, or InvalidArgument if
+  // rows of the last node type are missing.
   Result<std::vector<OutputFile>> Commit();
 
  private:

@@ -53,7 +53,8 @@ Result<OutputFile> OutputFileFrom(const JsonFields& fields) {
 
 Status CheckVersion(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string name, document.Text("format"));
-  if (name != kOutputsFormatName) return document.InvalidField("format", std::string("expected ") + kOutputsFormatName);
+  if (name != kOutputsFormatName)
+    return document.InvalidField("format", std::string("expected ") + kOutputsFormatName + ", found " + name);
   ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
   if (version == kOutputsFormatVersion) return Status();
   return document.InvalidField(
@@ -167,16 +168,16 @@ Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, con
   const Result<OutputsManifest> committed = ReadOutputsManifest(store, prefix);
   if (committed.ok() && committed->incarnation > manifest.incarnation) {
     return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
-                              " has committed its outputs already; those of incarnation " +
-                              std::to_string(manifest.incarnation) + " come too late");
+                              " has committed its outputs already; incarnation " +
+                              std::to_string(manifest.incarnation) + " is older and cannot replace them");
   }
   if (!committed.ok() && committed.status().code() != StatusCode::kNotFound) return committed.status();
   RETURN_IF_ERROR(PutText(store, ManifestKey(prefix), OutputsManifestToJson(manifest)));
   // A newer incarnation may have committed between the check and the put. The manifest that is stored now decides which
   // incarnation may remove older results.
-  ASSIGN_OR_RETURN(const OutputsManifest standing, ReadOutputsManifest(store, prefix));
-  if (standing.incarnation == manifest.incarnation) return Status();
-  return Aborted("incarnation " + std::to_string(standing.incarnation) + " has committed its outputs meanwhile");
+  ASSIGN_OR_RETURN(const OutputsManifest stored, ReadOutputsManifest(store, prefix));
+  if (stored.incarnation == manifest.incarnation) return Status();
+  return Aborted("incarnation " + std::to_string(stored.incarnation) + " has committed its outputs meanwhile");
 }
 
 Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest) {
@@ -189,8 +190,8 @@ Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix
   std::vector<std::string> old;
   for (const storage::ObjectInfo& object : objects) {
     const size_t prefix_length = prefix.empty() ? 0 : prefix.size() + 1;
-    const auto of_result = IncarnationOfResult(std::string_view(object.key).substr(prefix_length));
-    if (of_result.has_value() && *of_result < incarnation) old.push_back(object.key);
+    const auto its_incarnation = IncarnationOfResult(std::string_view(object.key).substr(prefix_length));
+    if (its_incarnation.has_value() && *its_incarnation < incarnation) old.push_back(object.key);
   }
   return old.empty() ? Status() : store.DeleteMany(old);
 }

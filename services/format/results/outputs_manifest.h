@@ -36,8 +36,8 @@ struct OutputsManifest {
 // Returns the folder of the files of an incarnation, relative to the prefix of the job: "results/000003".
 std::string ResultsFolder(uint64_t incarnation);
 
-// Returns the incarnation of a key relative to the prefix of the job: "results/000003/model/best.safetensors" -> 3.
-// Returns nullopt for keys outside the folders of incarnations.
+// Returns the incarnation whose ResultsFolder contains `key`: "results/000003/model/best.safetensors" -> 3. The key is
+// relative to the prefix of the job. Returns nullopt for keys outside these folders.
 std::optional<uint64_t> IncarnationOfResult(std::string_view key);
 
 std::string OutputsManifestToJson(const OutputsManifest& manifest);
@@ -58,19 +58,20 @@ Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectSto
 
 // Writes the manifest, replacing that of an older or the same incarnation. Returns FailedPrecondition if a newer
 // incarnation has committed before, and Aborted if the manifest of another incarnation is found after the put. The
-// check and the put are not atomic. Fencing prevents concurrent commits of two incarnations: the graph servers reject
-// the older incarnation long before.
+// check and the put are not atomic. Two incarnations do not commit concurrently, because the graph servers reject the
+// requests of the older one long before its commit.
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
 // Writes `result.json`, a copy of the result in the manifest that users can read directly. Call it after CommitOutputs
 // has succeeded, so that an older incarnation cannot overwrite it.
 Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
-// Deletes the files of incarnations before `incarnation`, which the committed manifest does not list.
+// Deletes the files of all incarnations before `incarnation`. Call it after CommitOutputs has succeeded: the committed
+// manifest does not list these files.
 Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix, uint64_t incarnation);
 
 struct OutputsReport {
-  uint64_t files = 0, bytes = 0;
+  uint64_t files = 0, bytes = 0;  // listed in the manifest
   std::vector<std::string> violations;
   bool ok() const { return violations.empty(); }
 };

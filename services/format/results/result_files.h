@@ -1,5 +1,5 @@
-// Helpers of NodeResultsWriter and EdgeResultsWriter: the shapes of arrays, the manifest of a kind of results, and the
-// entry of an array in it.
+// Helpers of NodeResultsWriter and EdgeResultsWriter: shapes of arrays, the manifest of a kind of results, and entries
+// of arrays in this manifest.
 #pragma once
 
 #include <nlohmann/json.hpp>

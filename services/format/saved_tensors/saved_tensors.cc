@@ -27,12 +27,12 @@ using nlohmann::json;
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxSavedDepth = 8;
-constexpr uint64_t kBytesOfTheFormat = 256;  // enough for the field "format" with white space around it
+constexpr uint64_t kFormatFieldBytes = 256;  // enough for the field "format" with white space around it
 constexpr std::string_view kSaveFolderStart = "save-";
-constexpr int kReadsAtOnce = 8;  // manifests that are read in parallel
+constexpr int kParallelReads = 8;  // manifests that are read in parallel
 
 // Returns true if a key, relative to the folder of the saved tensors, is below a SaveFolderName.
-bool IsOfASave(std::string_view key) {
+bool IsInSaveFolder(std::string_view key) {
   uint64_t save = 0;
   const size_t slash = key.find('/');
   return slash != std::string_view::npos && key.starts_with(kSaveFolderStart) &&
@@ -40,10 +40,10 @@ bool IsOfASave(std::string_view key) {
 }
 
 // Returns true if a listed object is a manifest of saved tensors. Reads only its beginning, because "format" is the
-// first field. An object of any other content is not an error.
-Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
+// first field. Other content is not an error.
+Result<bool> IsSavedTensorsManifest(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
   if (manifest.size_bytes == 0) return false;
-  const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
+  const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kFormatFieldBytes)};
   Result<std::string> text = store.GetRange(manifest.key, beginning);
   const StatusCode code = text.status().code();
   if (code == StatusCode::kNotFound || code == StatusCode::kOutOfRange) return false;  // removed or replaced meanwhile
@@ -54,13 +54,13 @@ Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::Object
 
 // Returns 1 or 0 for each manifest. Sends one request per manifest, several in parallel. Stops at an error; of several
 // errors, returns the first in the order of the manifests.
-Result<std::vector<uint8_t>> AreOfSavedTensors(storage::ObjectStore& store,
-                                               const std::vector<storage::ObjectInfo>& manifests) {
+Result<std::vector<uint8_t>> AreSavedTensorsManifests(storage::ObjectStore& store,
+                                                      const std::vector<storage::ObjectInfo>& manifests) {
   std::vector<Result<bool>> answers(manifests.size(), false);
   std::atomic<bool> failed{false};
-  ParallelFor(kReadsAtOnce, static_cast<int64_t>(manifests.size()), 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(kParallelReads, static_cast<int64_t>(manifests.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end) && !failed; ++i) {
-      answers[i] = IsOfSavedTensors(store, manifests[i]);
+      answers[i] = IsSavedTensorsManifest(store, manifests[i]);
       if (!answers[i].ok()) failed = true;
     }
   });
@@ -152,10 +152,10 @@ Result<SavedEmbeddingEntry> EmbeddingFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(embedding.state, TensorFrom(state));
   if (embedding.state->dtype != DType::kF32) return state.InvalidField("dtype", "expected F32");
   if (embedding.state->row_shape.size() != 1) return state.InvalidField("row_shape", "expected one dimension");
-  const bool of_the_values = embedding.state->rows == embedding.values.rows &&
-                             embedding.state->num_rows == embedding.values.num_rows &&
-                             embedding.state->files.size() == embedding.values.files.size();
-  if (!of_the_values) return fields.InvalidField("state", "expected the rows of the values, in as many files");
+  const bool matches_values = embedding.state->rows == embedding.values.rows &&
+                              embedding.state->num_rows == embedding.values.num_rows &&
+                              embedding.state->files.size() == embedding.values.files.size();
+  if (!matches_values) return fields.InvalidField("state", "expected the rows of the values, in as many files");
   return embedding;
 }
 
@@ -220,12 +220,13 @@ Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& fol
   if (!bytes.ok()) return std::move(bytes).status();
   ASSIGN_OR_RETURN(const Safetensors content, ParseStoredSafetensors(file, *std::move(bytes), key));
   const auto rows = content.tensors.find(kSavedRows);
-  if (rows == content.tensors.end()) return DataLoss(key + ": it holds no '" + kSavedRows + "'");
+  if (rows == content.tensors.end()) return DataLoss(key + ": it has no tensor '" + kSavedRows + "'");
   const std::vector<int64_t>& shape = rows->second.shape();
   const bool fits = rows->second.dtype() == tensor.dtype && !shape.empty() &&
                     std::vector<int64_t>(shape.begin() + 1, shape.end()) == tensor.row_shape;
   if (fits) return rows->second;
-  return DataLoss(key + ": its rows are " + rows->second.ToString() + ", which are not those of '" + tensor.name + "'");
+  return DataLoss(key + ": its rows are " + rows->second.ToString() + ": expected the dtype and row shape of '" +
+                  tensor.name + "'");
 }
 
 Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folder) {
@@ -238,7 +239,7 @@ Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder
                           uint64_t max_bytes) {
   const std::string text = SavedTensorsToJson(manifest);
   if (const Status size = CheckManifestSize(text, max_bytes); !size.ok()) {
-    return InvalidArgument(size.message() + ": save fewer or shorter notes, or larger files");
+    return InvalidArgument(size.message() + "; save fewer or shorter notes, or larger files");
   }
   const Result<SavedTensorsManifest> back = SavedTensorsFromJson(text);
   if (!back.ok()) return back.status();
@@ -264,7 +265,7 @@ Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, c
     manifests.push_back(object);
     folders.emplace_back(below.substr(0, slash));
   }
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> are_saved, AreOfSavedTensors(store, manifests));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> are_saved, AreSavedTensorsManifests(store, manifests));
   std::vector<std::string> saved;
   for (size_t i = 0; i < folders.size(); ++i) {
     if (are_saved[i] != 0) saved.push_back(std::move(folders[i]));
@@ -284,7 +285,7 @@ Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> left, store.List(start + std::string(kSaveFolderStart)));
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : left) {
-    if (IsOfASave(std::string_view(object.key).substr(start.size()))) keys.push_back(object.key);
+    if (IsInSaveFolder(std::string_view(object.key).substr(start.size()))) keys.push_back(object.key);
   }
   return store.DeleteMany(keys);
 }

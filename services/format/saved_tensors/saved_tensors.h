@@ -24,7 +24,7 @@ inline constexpr const char* kSavedRows = "rows";
 inline constexpr uint64_t kMaxSavedFileBytes = uint64_t{1} << 30;
 
 struct SavedTensorEntry {
-  std::string rows;  // what the rows belong to: "nodes/paper", "edges/author:writes:paper" or "own"
+  std::string rows;  // what the rows belong to: "nodes/paper", "edges/author:writes:paper"; "own": neither
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
@@ -58,7 +58,7 @@ std::string SavedTensorsToJson(const SavedTensorsManifest& manifest);
 // version.
 Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text);
 
-// Returns the subfolder for the files of one save: "save-" and 16 hexadecimal digits.
+// Returns the subfolder for the files of one save: "save-" and 16 hexadecimal digits. `save` is a unique number.
 std::string SaveFolderName(uint64_t save);
 
 // In the functions below, `folder` is the key prefix of one set of saved tensors.

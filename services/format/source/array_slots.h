@@ -1,6 +1,6 @@
 // Allocates arrays of known lengths that are filled in any order: in memory, or, with a scratch folder, in one mapped
-// file for all arrays. A single file is used because the number of arrays may exceed the limit of mappings of a
-// process.
+// file for all arrays. A single file is used because the number of arrays may exceed the limit of
+// mappings per process.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// All readers work chunk by chunk: check the chunk, then copy its rows to the end of the joined array (Joined). NumPy
-// chunks are mapped, and counted before the first one is copied. CSV chunks are parsed; without a scratch folder all
-// chunks are kept until their common dtype is known, with a scratch folder columns are read twice instead.
+// All readers work chunk by chunk: check the chunk, then copy its rows to the end of the joined array (JoinedArray).
+// NumPy chunks are mapped, and the rows of all chunks are counted before the first one is copied. CSV chunks are
+// parsed. The dtype of a CSV column is known only after the last chunk: without a scratch folder all chunks are kept
+// until then, with a scratch folder they are read twice.
 #include "services/format/source/chunk_join.h"
 
 #include <algorithm>
@@ -22,9 +23,9 @@ namespace espalier::format {
 namespace {
 
 // Joins the rows of chunks into one array with the dtype and row shape of `like`, in memory or in a file.
-class Joined {
+class JoinedArray {
  public:
-  explicit Joined(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
+  explicit JoinedArray(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
 
   Status Allocate(const Tensor& like, uint64_t num_rows) {
     dtype_ = like.dtype();
@@ -42,7 +43,8 @@ class Joined {
   // Appends rows. Returns Aborted if they exceed the allocated memory.
   Status Append(std::span<const std::byte> rows) {
     if (file_) return file_->Append(rows);
-    if (rows.size() > all_.size_bytes() - used_bytes_) return Aborted("more rows than were counted: a chunk changes");
+    if (rows.size() > all_.size_bytes() - used_bytes_)
+      return Aborted("more rows than were counted: a chunk changes while it is read");
     if (!rows.empty()) std::memcpy(all_.mutable_bytes() + used_bytes_, rows.data(), rows.size());
     used_bytes_ += rows.size();
     return {};
@@ -62,7 +64,7 @@ class Joined {
 };
 
 Result<Tensor> ReadNumpyColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
-  Joined joined(reading.scratch_folder);
+  JoinedArray joined(reading.scratch_folder);
   Tensor only;
   const Status read = ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
     only = tensor;
@@ -75,7 +77,7 @@ Result<Tensor> ReadNumpyColumn(const ChunkedArray& array, const ChunkedRows& row
   return std::move(joined).Take();
 }
 
-// Converts integers to floats, the type of the other chunks of the column.
+// Converts I64 to F32, because another chunk of the column has floats.
 Tensor AsFloats(const Tensor& integers) {
   std::vector<float> floats;
   floats.reserve(static_cast<size_t>(integers.num_elements()));
@@ -86,7 +88,7 @@ Tensor AsFloats(const Tensor& integers) {
 // Joins the chunks. Frees each chunk after it is copied.
 Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
   if (chunks.size() == 1) return std::move(chunks.front());
-  Joined joined(/*scratch_folder=*/"");
+  JoinedArray joined(/*scratch_folder=*/"");
   RETURN_IF_ERROR(joined.Allocate(chunks.front(), num_rows));
   for (Tensor& chunk : chunks) RETURN_IF_ERROR(joined.Append(std::exchange(chunk, Tensor()).byte_span()));
   return std::move(joined).Take();
@@ -94,13 +96,13 @@ Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
 
 Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& before) {
   if (RowShape(before) == RowShape(chunk)) return {};
-  return InvalidArgument(file + " is " + chunk.ToString() + ", the chunks before are " + before.ToString() +
+  return InvalidArgument(file + " is " + chunk.ToString() + ", but the previous chunks are " + before.ToString() +
                          ": expected the same number of values per line");
 }
 
 enum class MissingValues { kRefused, kAllowed };
 
-// Calls body(file, tensor) for each chunk that has rows. An empty chunk has no width and no type of numbers.
+// Calls body(file, tensor) for each chunk that has rows. Skips empty chunks, whose width and dtype are unknown.
 Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
                        MissingValues missing,
                        const std::function<Status(const std::string& file, Tensor tensor)>& body) {
@@ -109,7 +111,7 @@ Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const
                      .delimiter = array.delimiter,
                      .may_lack_values = missing == MissingValues::kAllowed};
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
-    options.num_rows = RowsOfChunk(array, rows, chunk);
+    options.num_rows = GetExpectedRowCount(array, rows, chunk);
     ASSIGN_OR_RETURN(Tensor tensor,
                      ReadCsvTable(PathTo(reading, array.files[chunk]), options, {.threads = reading.threads}));
     if (tensor.num_rows() > 0) RETURN_IF_ERROR(body(array.files[chunk], std::move(tensor)));
@@ -135,7 +137,7 @@ Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows&
   RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, missing, count));
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   if (!first) return Tensor::Zeros(DType::kF32, {0});
-  Joined joined(reading.scratch_folder);
+  JoinedArray joined(reading.scratch_folder);
   RETURN_IF_ERROR(joined.Allocate(Tensor::Zeros(floats ? DType::kF32 : DType::kI64, first->shape()), total));
   const auto append = [&](const std::string& file, const Tensor& tensor) -> Status {
     if (!floats && tensor.dtype() == DType::kF32) return Aborted(file + " changes while it is read");
@@ -173,7 +175,7 @@ Status CheckEnd(uint64_t id, uint64_t limit, const char* what, const std::string
                     std::to_string(static_cast<int64_t>(id)) + ": " + graph::DescribeIdRange(limit));
 }
 
-// Splits pairs into an array of sources and an array of destinations.
+// Splits pairs into an array of sources and an array of destinations, and checks the ids.
 template <class T>
 struct SplitEnds {
   std::vector<T> sources, destinations;
@@ -198,7 +200,7 @@ struct SplitEnds {
 template <class T>
 Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray& array, const ChunkedRows& rows,
                                         const EdgeEndLimits& limits, const ChunkReading& reading) {
-  Joined sources(reading.scratch_folder), destinations(reading.scratch_folder);
+  JoinedArray sources(reading.scratch_folder), destinations(reading.scratch_folder);
   const auto split = [&](size_t chunk, const Tensor& tensor) -> Status {
     if (chunk == 0) {  // the rows of all chunks have been counted by now
       const Tensor like = Tensor::Zeros(DTypeOf<T>::value, {0});
@@ -220,7 +222,7 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray&
 Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                       const ChunkReading& reading) {
   ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathTo(reading, array.files[0])));
-  // numpy.array([]) is F64 [0].
+  // An empty chunk may have another shape and dtype: numpy.array([]) is F64 [0].
   if (rows.count == 0 && first.num_elements() == 0) {
     bool all_are_empty = true;
     for (size_t i = 1; i < array.files.size() && all_are_empty; ++i) {
@@ -245,11 +247,11 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
                          .num_edges = std::nullopt,
                          .delimiter = array.delimiter};
   const bool in_files = !reading.scratch_folder.empty();
-  Joined joined_sources(reading.scratch_folder), joined_destinations(reading.scratch_folder);
+  JoinedArray joined_sources(reading.scratch_folder), joined_destinations(reading.scratch_folder);
   std::vector<Tensor> sources, destinations;
   uint64_t total = 0;
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
-    of_chunk.num_edges = RowsOfChunk(array, rows, chunk);
+    of_chunk.num_edges = GetExpectedRowCount(array, rows, chunk);
     ASSIGN_OR_RETURN(CsvEdges edges,
                      ReadCsvEdges(PathTo(reading, array.files[chunk]), of_chunk, {.threads = reading.threads}));
     total += static_cast<uint64_t>(edges.sources.num_rows());

@@ -9,13 +9,14 @@
 
 namespace espalier::format {
 
+// Options of ReadChunkedColumn and ReadChunkedEdges.
 struct ChunkReading {
   std::string directory;  // the folder of metadata.json
   int threads = 1;        // results and errors do not depend on the number of threads
   // Folder for mapped files in which arrays are joined, so that memory holds one chunk at a time. Empty: arrays are
   // joined in memory.
   std::string scratch_folder = {};
-  graph::LabelColumns labels = {};  // which columns may lack values
+  graph::LabelColumns labels = {};  // columns that may have missing values
 };
 
 // Reads a column with shape [rows.count, ...]. NumPy: all chunks must have the dtype and row shape of the first one; an
@@ -25,7 +26,7 @@ struct ChunkReading {
 Result<Tensor> ReadChunkedColumn(const std::string& name, const ChunkedArray& array, const ChunkedRows& rows,
                                  const ChunkReading& reading);
 
-// Number of nodes of the source and destination types: ids must be less.
+// Number of nodes of the source type and of the destination type. Ids must be less.
 struct EdgeEndLimits {
   uint64_t num_sources = 0;
   uint64_t num_destinations = 0;

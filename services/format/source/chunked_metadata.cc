@@ -49,7 +49,8 @@ Status ForEachEntry(const Field& object,
   return {};
 }
 
-// Returns a field of an object, or nullopt. Its path is `name` for fields of the document, "<object>.name" for others.
+// Returns a field of an object, or nullopt. Its path is `name` in the document itself, "<object>.name" in other
+// objects.
 std::optional<Field> Find(const Field& object, const std::string& name) {
   if (!object.value.IsMap()) return std::nullopt;
   for (const auto& entry : object.value) {
@@ -71,7 +72,7 @@ Result<std::string> ToText(const Field& field) {
   return field.value.Scalar();
 }
 
-Result<uint64_t> Count(const Field& field) {
+Result<uint64_t> ToCount(const Field& field) {
   const std::string text = field.value.IsScalar() ? field.value.Scalar() : "";
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -91,21 +92,21 @@ Status CheckList(const Field& field) {
   return field.value.IsSequence() ? Status() : field.InvalidField("expected a list");
 }
 
-Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
+Result<ChunkedRows> ReadRowsPerChunk(const Field& chunks) {
   RETURN_IF_ERROR(CheckList(chunks));
   ChunkedRows rows;
   for (size_t i = 0; i < chunks.value.size(); ++i) {
-    ASSIGN_OR_RETURN(const uint64_t count, Count(chunks.Element(i)));
+    ASSIGN_OR_RETURN(const uint64_t count, ToCount(chunks.Element(i)));
     rows.per_chunk.push_back(count);
     rows.count += count;
-    if (rows.count > kMaxCount) return chunks.InvalidField("more than 2^40 in all");
+    if (rows.count > kMaxCount) return chunks.InvalidField("has more than 2^40 rows in total");
   }
   return rows;
 }
 
 // Returns the rows of each of `num_types` types, from num_<what>_per_chunk (written by chunk_graph.py) or else from
 // num_<what>_per_type (read by later tools).
-Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string& what, size_t num_types) {
+Result<std::vector<ChunkedRows>> ReadRowsByType(const Field& root, const std::string& what, size_t num_types) {
   const std::optional<Field> per_chunk = Find(root, "num_" + what + "_per_chunk");
   const std::optional<Field> per_type = Find(root, "num_" + what + "_per_type");
   if (!per_chunk && !per_type) {
@@ -120,9 +121,9 @@ Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string
   std::vector<ChunkedRows> rows(num_types);
   for (size_t i = 0; i < num_types; ++i) {
     if (per_chunk) {
-      ASSIGN_OR_RETURN(rows[i], RowsOfChunks(list.Element(i)));
+      ASSIGN_OR_RETURN(rows[i], ReadRowsPerChunk(list.Element(i)));
     } else {
-      ASSIGN_OR_RETURN(rows[i].count, Count(list.Element(i)));
+      ASSIGN_OR_RETURN(rows[i].count, ToCount(list.Element(i)));
     }
   }
   return rows;
@@ -138,24 +139,25 @@ std::vector<std::string> SplitPath(const std::string& path) {
   return parts;
 }
 
-// The place where chunk_graph.py writes an array: a path of `depth` components, the first of which is `folder`.
-struct WritersPlace {
+// Where chunk_graph.py writes the files of an array: paths of `depth` components, the first of which is `folder`.
+struct WriterPaths {
   std::string folder;
   size_t depth = 0;
 };
 
-Result<std::string> FileBelow(const Field& field, const WritersPlace& place) {
+// Returns the path of a file, relative to the folder of metadata.json.
+Result<std::string> NormalizePath(const Field& field, const WriterPaths& written) {
   ASSIGN_OR_RETURN(const std::string text, ToText(field));
   std::vector<std::string> parts = SplitPath(text);
   const bool absolute = text.starts_with('/');
-  if (absolute && parts.size() > place.depth) {
-    parts.erase(parts.begin(), parts.end() - static_cast<std::ptrdiff_t>(place.depth));
+  if (absolute && parts.size() > written.depth) {
+    parts.erase(parts.begin(), parts.end() - static_cast<std::ptrdiff_t>(written.depth));
   }
-  const bool climbs = std::count(parts.begin(), parts.end(), "..") > 0;
-  if (parts.empty() || climbs || text.ends_with('/') || (absolute && parts.front() != place.folder)) {
+  const bool has_parent = std::count(parts.begin(), parts.end(), "..") > 0;
+  if (parts.empty() || has_parent || text.ends_with('/') || (absolute && parts.front() != written.folder)) {
     return field.InvalidField(
         "'" + text.substr(0, 200) + "' is not a file below the folder of " + kChunkedMetadataFile +
-        ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" + place.folder + "/...)");
+        ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" + written.folder + "/...)");
   }
   std::string file;
   for (const std::string& part : parts) file += (file.empty() ? "" : "/") + part;
@@ -177,8 +179,8 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
   const std::optional<Field> delimiter = Find(field, "delimiter");
   if (!delimiter) return {};
   ASSIGN_OR_RETURN(const std::string text, ToText(*delimiter));
-  constexpr std::string_view kOfNumbers = "0123456789+-.eE\r\n";
-  if (text.size() != 1 || kOfNumbers.find(text[0]) != std::string_view::npos) {
+  constexpr std::string_view kNumberCharacters = "0123456789+-.eE\r\n";
+  if (text.size() != 1 || kNumberCharacters.find(text[0]) != std::string_view::npos) {
     return delimiter->InvalidField("'" + text.substr(0, 40) +
                                    "': expected one character that does not occur in numbers");
   }
@@ -210,7 +212,7 @@ class MetadataReader {
   Status ReadNodes(const Field& root, ChunkedMetadata* metadata) {
     ASSIGN_OR_RETURN(const Field types, Get(root, "node_type"));
     RETURN_IF_ERROR(CheckTypes(types));
-    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "nodes", types.value.size()));
+    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, ReadRowsByType(root, "nodes", types.value.size()));
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSIGN_OR_RETURN(std::string type, ToText(types.Element(i)));
       if (const Status good = graph::CheckName("node type", type); !good.ok()) {
@@ -224,7 +226,7 @@ class MetadataReader {
   Status ReadEdges(const Field& root, ChunkedMetadata* metadata) {
     ASSIGN_OR_RETURN(const Field types, Get(root, "edge_type"));
     RETURN_IF_ERROR(CheckTypes(types));
-    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "edges", types.value.size()));
+    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, ReadRowsByType(root, "edges", types.value.size()));
     ASSIGN_OR_RETURN(const Field edges, Get(root, "edges"));
     std::map<std::string, Field> entries;
     RETURN_IF_ERROR(ForEachEntry(edges, [&](const std::string& name, const Field& field) -> Status {
@@ -252,7 +254,7 @@ class MetadataReader {
     return {};
   }
 
-  // Reads the columns of `section` into the map of their type, `columns_of`.
+  // Reads the columns of `section`. `columns_of` has the map of columns of each type, which this function fills.
   Status ReadColumns(const Field& root, const std::string& section, const std::map<std::string, Columns*>& columns_of) {
     const std::optional<Field> types = Find(root, section);
     if (!types) return {};
@@ -267,7 +269,7 @@ class MetadataReader {
     });
   }
 
-  Result<ChunkedArray> ReadArray(const Field& field, const WritersPlace& place) {
+  Result<ChunkedArray> ReadArray(const Field& field, const WriterPaths& written) {
     ChunkedArray array;
     array.where = field.Where();
     ASSIGN_OR_RETURN(const Field format, Get(field, "format"));
@@ -275,9 +277,9 @@ class MetadataReader {
     ASSIGN_OR_RETURN(const Field data, Get(field, "data"));
     RETURN_IF_ERROR(CheckList(data));
     num_files_ += data.value.size();
-    if (num_files_ > kMaxChunkFiles) return data.InvalidField("with it there are more than 2^20 files");
+    if (num_files_ > kMaxChunkFiles) return data.InvalidField("the arrays up to this one have more than 2^20 files");
     for (size_t i = 0; i < data.value.size(); ++i) {
-      ASSIGN_OR_RETURN(std::string file, FileBelow(data.Element(i), place));
+      ASSIGN_OR_RETURN(std::string file, NormalizePath(data.Element(i), written));
       array.files.push_back(std::move(file));
     }
     return array;

@@ -58,10 +58,10 @@ struct ChunkedMetadata {
 };
 
 // Parses an untrusted metadata.json. Ignores fields that are not listed above. Returns InvalidArgument that names the
-// line and the field. Limits: 2^22 values (checked before the document is loaded), 2^20 files, 2^16 node types and edge
-// types, and no anchors, because JSON is parsed as YAML. chunk_graph.py writes absolute paths of the host where it
-// runs; only their ends are used (`edge_index/<file>`, `node_data/<type>/<file>`, `edge_data/<type>/<file>`), so that
-// the folder can be moved.
+// line and the field. Limits: 2^22 values (checked before the document is loaded), 2^20 files, 2^16 node types and 2^16
+// edge types. The document is parsed as YAML, but anchors are rejected. chunk_graph.py writes absolute paths of the
+// host where it runs; only their last components are used (`edge_index/<file>`, `node_data/<type>/<file>`,
+// `edge_data/<type>/<file>`), so that the folder can be moved.
 Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json);
 
 }  // namespace espalier::format

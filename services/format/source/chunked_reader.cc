@@ -37,13 +37,14 @@ Status ReadColumns(const std::map<std::string, ChunkedArray>& arrays, const Chun
 }
 
 // Returns the column `name` if it can be a mask: one integer or BOOL per row. Returns null otherwise.
-const Tensor* MaskIn(const std::map<std::string, Tensor>& columns, const std::string& name) {
+const Tensor* FindMask(const std::map<std::string, Tensor>& columns, const std::string& name) {
   const auto found = columns.find(name);
   if (found == columns.end() || IsFloating(found->second.dtype())) return nullptr;
   return found->second.num_elements() == found->second.num_rows() ? &found->second : nullptr;
 }
 
-std::vector<uint64_t> FindSetRows(const Tensor* mask) {
+// Returns the rows that are not 0 in `mask`; none if it is null.
+std::vector<uint64_t> FindNonzeroRows(const Tensor* mask) {
   std::vector<uint64_t> rows;
   for (int64_t row = 0; mask != nullptr && row < mask->num_rows(); ++row) {
     if (mask->ValueAsInt(row) != 0) rows.push_back(static_cast<uint64_t>(row));
@@ -51,8 +52,9 @@ std::vector<uint64_t> FindSetRows(const Tensor* mask) {
   return rows;
 }
 
-graph::EdgePairs FindSetPairs(const Tensor* mask, const EdgeSet& edges) {
-  std::vector<uint64_t> rows = FindSetRows(mask), sources, destinations;
+// Returns the edges whose rows are not 0 in `mask`; none if it is null.
+graph::EdgePairs FindNonzeroEdges(const Tensor* mask, const EdgeSet& edges) {
+  std::vector<uint64_t> rows = FindNonzeroRows(mask), sources, destinations;
   for (const uint64_t row : rows) {
     sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
     destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
@@ -66,11 +68,12 @@ constexpr const char* kTrainMask = "train_mask";
 constexpr const char* kValidationMask = "val_mask";
 constexpr const char* kTestMask = "test_mask";
 
+// The masks of a type; null if a column is missing or is not a mask.
 struct Masks {
   explicit Masks(const std::map<std::string, Tensor>& columns)
-      : train(MaskIn(columns, kTrainMask)),
-        validation(MaskIn(columns, kValidationMask)),
-        test(MaskIn(columns, kTestMask)) {}
+      : train(FindMask(columns, kTrainMask)),
+        validation(FindMask(columns, kValidationMask)),
+        test(FindMask(columns, kTestMask)) {}
 
   bool any() const { return train != nullptr || validation != nullptr || test != nullptr; }
 
@@ -79,25 +82,25 @@ struct Masks {
   const Tensor* test;
 };
 
-// Returns the reason why the columns form no split although one of them is a mask: another mask column has a wrong
-// type, and a split without this column would have an empty part by mistake. Returns "" if the columns form a split, or
-// if none is a mask.
-std::string MaskProblem(const std::map<std::string, Tensor>& columns) {
+// Returns the reason why the columns form no split although one of them is a mask: another column with the name of a
+// mask is not a mask, and a split without it would have an empty part by mistake. Returns "" if there is no such
+// column, or no mask.
+std::string FindMaskProblem(const std::map<std::string, Tensor>& columns) {
   if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {
     const auto found = columns.find(name);
-    if (found == columns.end() || MaskIn(columns, name) != nullptr) continue;
+    if (found == columns.end() || FindMask(columns, name) != nullptr) continue;
     return "column '" + std::string(name) + "' is " + found->second.ToString() +
-           ", and other columns of the type are masks: expected one integer or bool a row";
+           ", but the type has other masks: expected one integer or bool per row";
   }
   return "";
 }
 
-// Returns true if the columns of `owner` form a split. `warnings`, unless null, receives the reason if a split is
-// ignored.
+// Returns true if the columns of `owner` form a split. `warnings`, unless null, receives the reason (FindMaskProblem)
+// if there is one.
 bool HasMaskSplit(const std::map<std::string, Tensor>& columns, const std::string& owner,
                   std::vector<std::string>* warnings) {
-  const std::string problem = MaskProblem(columns);
+  const std::string problem = FindMaskProblem(columns);
   if (!problem.empty() && warnings != nullptr) {
     warnings->push_back("split '" + std::string(kMaskSplit) + "' of " + owner + " is omitted: " + problem);
   }
@@ -110,18 +113,18 @@ void AddMaskSplits(SourceGraph* graph, std::vector<std::string>* warnings) {
     const std::string owner = "node type '" + graph->schema.NodeTypeName(NodeTypeId(type)) + "'";
     if (!HasMaskSplit(columns, owner, warnings)) continue;
     const Masks masks(columns);
-    graph->splits[kMaskSplit][type] = {.train = FindSetRows(masks.train),
-                                       .validation = FindSetRows(masks.validation),
-                                       .test = FindSetRows(masks.test)};
+    graph->splits[kMaskSplit][type] = {.train = FindNonzeroRows(masks.train),
+                                       .validation = FindNonzeroRows(masks.validation),
+                                       .test = FindNonzeroRows(masks.test)};
   }
   for (uint16_t type = 0; type < graph->edges.size(); ++type) {
     const EdgeSet& edges = graph->edges[type];
     const std::string owner = "edge type '" + graph->schema.EdgeType(EdgeTypeId(type)).Name() + "'";
     if (!HasMaskSplit(edges.columns, owner, warnings)) continue;
     const Masks masks(edges.columns);
-    graph->edge_splits[kMaskSplit][type] = {.train = FindSetPairs(masks.train, edges),
-                                            .validation = FindSetPairs(masks.validation, edges),
-                                            .test = FindSetPairs(masks.test, edges)};
+    graph->edge_splits[kMaskSplit][type] = {.train = FindNonzeroEdges(masks.train, edges),
+                                            .validation = FindNonzeroEdges(masks.validation, edges),
+                                            .test = FindNonzeroEdges(masks.test, edges)};
   }
 }
 
@@ -161,7 +164,7 @@ Result<SourceGraph> ReadChunked(const SourceReadOptions& options, const std::str
   return ReadGraph(metadata, reading, options.warnings).While("reading " + directory);
 }
 
-bool ChunkedNumbersEdges(const std::string& directory) {
+bool ChunkedSplitsMayHaveEdgeIds(const std::string& directory) {
   const Result<std::string> text = ReadFile(directory + "/" + kChunkedMetadataFile, kMaxMetadataBytes);
   if (!text.ok()) return false;
   const Result<ChunkedMetadata> metadata = ParseChunkedMetadata(*text);

@@ -12,14 +12,15 @@ namespace espalier::format {
 inline constexpr char kMaskSplit[] = "masks";
 
 // Reads all node and edge types with all their columns. The columns train_mask, val_mask and test_mask are masks if
-// they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". If a
-// type has a mask and also one of these columns that is not a mask, it gets no split, and options.warnings gets the
+// they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". A
+// type with both a mask and a column of such a name that is not a mask gets no split, and options.warnings gets the
 // reason. With a `scratch_folder`, arrays of several chunks are joined in unnamed, mapped files there, so that memory
 // holds one chunk at a time and the splits. The graph is not validated.
 Result<graph::SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder = "");
 
-// Returns true if an edge type has a column train_mask, val_mask or test_mask, so that a split may identify edges by
-// their row numbers. Returns false if metadata.json cannot be read; ReadChunked then returns the error.
-bool ChunkedNumbersEdges(const std::string& directory);
+// Returns true if an edge type has a column train_mask, val_mask or test_mask, so that its split may identify edges by
+// their row numbers (graph::EdgePairs::edge_ids). Returns false if metadata.json cannot be read; ReadChunked then
+// returns the error.
+bool ChunkedSplitsMayHaveEdgeIds(const std::string& directory);
 
 }  // namespace espalier::format

@@ -204,7 +204,7 @@ TEST(ChunkedReaderTest, SkipsSplitIfColumnIsNoMask) {
   const Result<graph::SourceGraph> read = ReadChunked({.path = folder.path(), .threads = 1, .warnings = &warnings});
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("split 'masks' of node type 'paper' is omitted: column 'val_mask'"),
-                                          HasSubstr("expected one integer or bool a row"))));
+                                          HasSubstr("expected one integer or bool per row"))));
   EXPECT_FALSE(read->splits.contains(kMaskSplit));
   EXPECT_TRUE(read->edge_splits.contains(kMaskSplit));
 }

@@ -1,5 +1,5 @@
-// Parses the rows of a text file in independent blocks and merges the blocks, such that the results and the errors are
-// those of reading the file line by line.
+// Parses the rows of a text file in independent blocks and checks the blocks in file order, such that results and
+// errors are those of reading the file line by line.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace espalier::format {
 // Returns "<path>:<line>" for messages: "edge.csv.gz:17".
 std::string Where(const std::string& path, uint64_t line_number);
 
-// Returns true if a line is empty or consists of blanks. Such lines are allowed at the end of a file only, and are no
-// rows.
+// Returns true if a line is empty or consists of blanks. Such lines are allowed only at the end of a file, and do not
+// count as rows.
 bool IsBlank(std::string_view line);
 
-// Returns the error for a row that follows a blank line.
-Status EmptyLineBefore(const std::string& path, uint64_t line_number);
+// Returns the error for the row at line `line_number` that follows a blank line.
+Status EmptyLineError(const std::string& path, uint64_t line_number);
 
 // The kind of the first error of a block. The kind decides which error is returned if the file also has too many rows:
 // an invalid row (kRow) counts as a row and may be reported as one too many; an empty line (kEmptyLine) does not count.
@@ -35,11 +35,11 @@ struct BlockRows {
   bool blank_at_end = false;
   bool only_blanks = true;  // all lines are blank
   RowFault fault = RowFault::kNone;
-  Status error;  // set unless fault is kNone
+  Status error;  // OK if `fault` is kNone
 };
 
-// Parses a block: calls add(line, line number, &rows), which returns a Status, for each line that is not blank. Stops
-// at the first error.
+// Parses a block into rows that start as `empty`: calls add(line, line number, &rows), which returns a Status, for each
+// line that is not blank. Stops at the first error.
 template <class Rows, class AddRow>
 BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows empty, const AddRow& add) {
   BlockRows<Rows> part{.rows = std::move(empty), .first_line = block.first_line};
@@ -51,7 +51,7 @@ BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows
     part.only_blanks = part.only_blanks && blank;
     if (part.blank_at_end && !blank) {
       part.fault = RowFault::kEmptyLine;
-      part.error = EmptyLineBefore(path, line_number);
+      part.error = EmptyLineError(path, line_number);
       return part;
     }
     part.blank_at_end = blank;
@@ -66,36 +66,36 @@ BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows
   return part;
 }
 
-// Checks the blocks of a file in file order, such that errors are those of reading the file line by line.
-class RowOrder {
+// Checks the number of rows of a file, and blank lines between its blocks.
+class RowChecker {
  public:
-  RowOrder(const std::string& path, std::optional<uint64_t> expected_rows) : path_(path), expected_(expected_rows) {}
+  RowChecker(const std::string& path, std::optional<uint64_t> expected_rows) : path_(path), expected_(expected_rows) {}
 
-  // Call it for each block, before its rows are merged. Returns an error if the file has a blank line between rows or
-  // more rows than expected.
+  // Checks the next block in file order, before its rows are merged. Returns an error if its rows follow a blank line
+  // of an earlier block, or if the file has more rows than expected. The caller then returns part.error, if any.
   template <class Rows>
-  Status Admit(const BlockRows<Rows>& part) {
+  Status CheckNext(const BlockRows<Rows>& part) {
     if (part.only_blanks) {
-      blank_ = true;
+      after_blank_ = true;
       return Status();
     }
-    if (blank_) return EmptyLineBefore(path_, part.first_row_line);
-    blank_ = part.blank_at_end;
+    if (after_blank_) return EmptyLineError(path_, part.first_row_line);
+    after_blank_ = part.blank_at_end;
     num_rows_ += part.num_rows;
-    const uint64_t wanted = num_rows_ + (part.fault == RowFault::kRow ? 1 : 0);
-    return expected_ && wanted > *expected_ ? RowCountError("more") : Status();
+    const uint64_t counted = num_rows_ + (part.fault == RowFault::kRow ? 1 : 0);
+    return expected_ && counted > *expected_ ? RowCountError("more than " + std::to_string(*expected_)) : Status();
   }
 
-  // Call it after the last block. Returns an error if the number of rows is not the expected one.
-  Status AtEnd() const;
+  // Returns an error unless the number of rows, after the last block, is the expected one.
+  Status CheckEnd() const;
 
  private:
-  Status RowCountError(const std::string& has) const;
+  Status RowCountError(const std::string& found) const;
 
   const std::string& path_;  // must outlive this object
   const std::optional<uint64_t> expected_;
   uint64_t num_rows_ = 0;
-  bool blank_ = false;
+  bool after_blank_ = false;  // the blocks so far end with a blank line
 };
 
 }  // namespace espalier::format

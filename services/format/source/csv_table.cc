@@ -43,8 +43,9 @@ size_t CountFields(std::string_view line, char delimiter) {
   return fields;
 }
 
+// Parses a field, with an optional '+', as a number of type T. Returns false if it is not one or does not fit.
 template <class T>
-bool ParseWhole(std::string_view field, T& value) {
+bool ParseNumber(std::string_view field, T& value) {
   if (!field.empty() && field[0] == '+') field.remove_prefix(1);
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   return error == std::errc() && end == field.data() + field.size();
@@ -53,9 +54,9 @@ bool ParseWhole(std::string_view field, T& value) {
 // Parses a float. For numbers outside of the normal range of F32, from_chars returns "out of range"; they are parsed as
 // double and rounded.
 bool ParseFloat(std::string_view field, float& value) {
-  if (ParseWhole(field, value)) return true;
+  if (ParseNumber(field, value)) return true;
   double wide = 0;
-  if (!ParseWhole(field, wide)) return false;
+  if (!ParseNumber(field, wide)) return false;
   value = static_cast<float>(wide);
   return true;
 }
@@ -91,8 +92,8 @@ Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint6
                            " fields: expected at most 2^20");
   }
   if (fields == width) return {};
-  return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields, the lines before " +
-                         std::to_string(width));
+  return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields: expected " +
+                         std::to_string(width) + " as in the lines before");
 }
 
 // Builds the rows of one block. Values are integers until a field is not an integer; then all are converted to floats.
@@ -126,7 +127,7 @@ class TableBuilder {
 
   std::vector<int64_t> TakeIntegers() && { return std::move(integers_); }
   std::vector<float> TakeFloats() && {
-    MakeFloats();
+    ConvertToFloats();
     return std::move(floats_);
   }
 
@@ -134,7 +135,7 @@ class TableBuilder {
   bool AddField(std::string_view field) {
     if (integral_) {
       int64_t integer = 0;
-      if (ParseWhole(field, integer)) {
+      if (ParseNumber(field, integer)) {
         integers_.push_back(integer);
         return true;
       }
@@ -144,12 +145,12 @@ class TableBuilder {
       if (!may_lack_values_ || !IsMissing(field)) return false;
       number = std::numeric_limits<float>::quiet_NaN();
     }
-    MakeFloats();
+    ConvertToFloats();
     floats_.push_back(number);
     return true;
   }
 
-  void MakeFloats() {
+  void ConvertToFloats() {
     if (!integral_) return;
     integral_ = false;
     floats_.assign(integers_.begin(), integers_.end());
@@ -176,7 +177,7 @@ class JoinedTable {
     if (block.width() == 0) return {};
     if (rows_ == 0) width_ = block.width();
     RETURN_IF_ERROR(CheckRowWidth(block.width(), width_, path, first_line));
-    if (integral_ && !block.integral()) RETURN_IF_ERROR(MakeFloats());
+    if (integral_ && !block.integral()) RETURN_IF_ERROR(ConvertToFloats());
     rows_ += block.rows();
     if (integral_) return integers_.Append(std::move(block).TakeIntegers());
     return floats_.Append(std::move(block).TakeFloats());
@@ -191,7 +192,7 @@ class JoinedTable {
   }
 
  private:
-  Status MakeFloats() {
+  Status ConvertToFloats() {
     integral_ = false;
     ASSIGN_OR_RETURN(const Tensor integers, std::move(integers_).Finish());
     const std::span<const int64_t> values = integers.values<int64_t>();
@@ -209,7 +210,8 @@ class JoinedTable {
   GrowingColumn<float> floats_;
 };
 
-// Calls row(line, reader) for each line. Accepts blank lines at the end of the file only. Stops at the first error.
+// Calls row(line, reader) for each line that is not blank. Blank lines are errors except at the end of the file. Stops
+// at the first error.
 template <class Row>
 Status ForEachLine(const std::string& path, const Row& row) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
@@ -221,7 +223,7 @@ Status ForEachLine(const std::string& path, const Row& row) {
       blank = true;
       continue;
     }
-    if (blank) return EmptyLineBefore(path, reader.line());
+    if (blank) return EmptyLineError(path, reader.line());
     RETURN_IF_ERROR(row(*line, reader));
   }
 }
@@ -230,7 +232,7 @@ Status ForEachLine(const std::string& path, const Row& row) {
 Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* what, const std::string& path,
                          uint64_t line_number, std::string_view line, char delimiter) {
   int64_t id = 0;
-  if (!ParseWhole(field, id)) {
+  if (!ParseNumber(field, id)) {
     return InvalidArgument(Where(path, line_number) + ": the " + what + " is " + Quoted(field) +
                            ": expected an integer" + RemedyFor(field, line, delimiter, line_number));
   }
@@ -272,16 +274,16 @@ Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limit
     });
   };
   GrowingColumn<T> sources(reading.scratch_folder), destinations(reading.scratch_folder);
-  RowOrder order(path, limits.num_edges);
+  RowChecker checker(path, limits.num_edges);
   const auto merge = [&](BlockRows<EdgeEnds<T>> part) -> Status {
-    RETURN_IF_ERROR(order.Admit(part));
+    RETURN_IF_ERROR(checker.CheckNext(part));
     RETURN_IF_ERROR(part.error);
     RETURN_IF_ERROR(sources.Append(std::move(part.rows.sources)));
     return destinations.Append(std::move(part.rows.destinations));
   };
   RETURN_IF_ERROR(ForEachBlock(path, reading, parse, merge));
 
-  RETURN_IF_ERROR(order.AtEnd());
+  RETURN_IF_ERROR(checker.CheckEnd());
   CsvEdges edges;
   ASSIGN_OR_RETURN(edges.sources, std::move(sources).Finish());
   ASSIGN_OR_RETURN(edges.destinations, std::move(destinations).Finish());
@@ -307,15 +309,15 @@ Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, 
         [&](std::string_view line, uint64_t number, TableBuilder* table) { return table->AddRow(line, path, number); });
   };
   JoinedTable table(options, reading.scratch_folder);
-  RowOrder order(path, options.num_rows);
+  RowChecker checker(path, options.num_rows);
   const auto merge = [&](BlockRows<TableBuilder> part) -> Status {
-    RETURN_IF_ERROR(order.Admit(part));
+    RETURN_IF_ERROR(checker.CheckNext(part));
     RETURN_IF_ERROR(table.Append(std::move(part.rows), path, part.first_line));
     return part.error;
   };
   RETURN_IF_ERROR(ForEachBlock(path, reading, parse, merge));
 
-  RETURN_IF_ERROR(order.AtEnd());
+  RETURN_IF_ERROR(checker.CheckEnd());
   return std::move(table).Finish(options.shape);
 }
 
@@ -333,8 +335,8 @@ Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit
 }
 
 Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading) {
-  constexpr uint64_t kNarrow = uint64_t{1} << 32;
-  const bool narrow = limits.num_sources <= kNarrow && limits.num_destinations <= kNarrow;
+  constexpr uint64_t kMaxNodesWithU32Ids = uint64_t{1} << 32;
+  const bool narrow = limits.num_sources <= kMaxNodesWithU32Ids && limits.num_destinations <= kMaxNodesWithU32Ids;
   return narrow ? ReadEdgesAs<uint32_t>(path, limits, reading) : ReadEdgesAs<uint64_t>(path, limits, reading);
 }
 

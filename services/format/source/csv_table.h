@@ -15,7 +15,7 @@ namespace espalier::format {
 
 enum class CsvNumbers {
   kFloats,   // F32
-  kInferred  // I64 if every field is an integer, otherwise F32, as pandas does
+  kInferred  // I64 if every field is an integer, otherwise F32
 };
 enum class CsvShape {
   kMatrix,  // [rows, width], also if the width is 1
@@ -31,6 +31,7 @@ struct CsvOptions {
   // is an error.
   bool may_lack_values = false;
 };
+
 // Returns true if a field denotes a missing value, as in pandas: empty, nan, na, n/a, null, none and variants,
 // case-insensitive.
 bool IsMissing(std::string_view field);
@@ -38,8 +39,9 @@ bool IsMissing(std::string_view field);
 // Reads a table of numbers. Errors name the file, the line and the field. An empty file has width 0.
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
 
-// Reads one number per line (num-node-list, splits), in file order. Returns OutOfRange for a number that is not less
-// than `limit`, and InvalidArgument for more than `max_rows` lines, which bounds the memory for compressed files.
+// Reads one number per line (num-node-list, splits), in file order. Returns OutOfRange for a number outside of
+// [0, limit), and InvalidArgument for text that is not an integer and for more than `max_rows` lines. `max_rows` bounds
+// the memory for compressed files.
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows);
 
 struct CsvEdges {
@@ -52,7 +54,8 @@ struct CsvEdgeLimits {
   std::optional<uint64_t> num_edges;  // required number of edges
   char delimiter = ',';
 };
-// Reads edges, "source,destination" per line. Returns OutOfRange for ids that are not less than the limits.
+// Reads edges: a source, the delimiter and a destination per line. Returns OutOfRange for ids that are not less than
+// the limits.
 Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading = {});
 
 // Reads rows of text, split at commas (num-node-dict, triplet-type-list). Returns InvalidArgument for more than

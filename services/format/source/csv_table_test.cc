@@ -134,21 +134,27 @@ TEST(CsvTableTest, MakesFloatsOfManyIntegersBeforeAFraction) {
 
 TEST(CsvTableTest, NamesFirstInvalidLine) {
   EXPECT_EQ(Outcome("1\n2\nx\n", kThree), "INVALID_ARGUMENT: FILE:3, field 1 is 'x': expected a number");
-  EXPECT_EQ(Outcome("1,2\n3\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
-  EXPECT_EQ(Outcome("1,2\nx\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
+  EXPECT_EQ(Outcome("1,2\n3\n4,5\n", kThree),
+            "INVALID_ARGUMENT: FILE:2 has 1 fields: expected 2 as in the lines before");
+  EXPECT_EQ(Outcome("1,2\nx\n4,5\n", kThree),
+            "INVALID_ARGUMENT: FILE:2 has 1 fields: expected 2 as in the lines before");
   EXPECT_EQ(Outcome("1,2\n3,y\nx\n", kThree), "INVALID_ARGUMENT: FILE:2, field 2 is 'y': expected a number");
-  EXPECT_EQ(Outcome("1\n\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:3");
+  EXPECT_EQ(Outcome("1\n\n3\n4\n", kThree),
+            "INVALID_ARGUMENT: FILE:3 follows an empty line: expected empty lines only at the end");
   EXPECT_EQ(Outcome("1\n2\n\n\n", kThree), "INVALID_ARGUMENT: FILE has 2 rows: expected 3");
-  EXPECT_EQ(Outcome("1\n2\n\n\n3\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:5");
-  EXPECT_EQ(Outcome("\n1\n2\n3\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:2");
+  EXPECT_EQ(Outcome("1\n2\n\n\n3\n", kThree),
+            "INVALID_ARGUMENT: FILE:5 follows an empty line: expected empty lines only at the end");
+  EXPECT_EQ(Outcome("\n1\n2\n3\n", kThree),
+            "INVALID_ARGUMENT: FILE:2 follows an empty line: expected empty lines only at the end");
 }
 
 TEST(CsvTableTest, CountsRowsBeforeParsing) {
   EXPECT_EQ(Outcome("1\n2\n", kThree), "INVALID_ARGUMENT: FILE has 2 rows: expected 3");
   EXPECT_EQ(Outcome("", kThree), "INVALID_ARGUMENT: FILE has 0 rows: expected 3");
-  EXPECT_EQ(Outcome("1\n2\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE has more rows: expected 3");
-  EXPECT_EQ(Outcome("1\n2\n3\nx\n", kThree), "INVALID_ARGUMENT: FILE has more rows: expected 3");
-  EXPECT_EQ(Outcome("1\n2\n3\n\nx\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:5");
+  EXPECT_EQ(Outcome("1\n2\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE has more than 3 rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n3\nx\n", kThree), "INVALID_ARGUMENT: FILE has more than 3 rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n3\n\nx\n", kThree),
+            "INVALID_ARGUMENT: FILE:5 follows an empty line: expected empty lines only at the end");
 }
 
 TEST(CsvTableTest, ReportsABadLineBeforeATruncatedEnd) {

@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 constexpr size_t kDigestDigits = 64;
 constexpr size_t kMaxDigests = 4096;
 
-// Removes the older half of the digests if there are more than kMaxDigests. Removing many at once makes this rare.
-void ForgetOldest(const fs::path& folder) {
+// Removes the older half of the digests if there are more than kMaxDigests. Removing many at once keeps removals
+// rare.
+void RemoveOlderHalf(const fs::path& folder) {
   std::error_code error;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -47,9 +48,9 @@ std::optional<std::string> DigestCache::Find(const std::string& key) const {
 
 void DigestCache::Put(const std::string& key, const std::string& digest) const {
   if (folder_.empty()) return;
-  auto file = storage::TemporaryFile::Beside(fs::path(folder_) / key);
+  auto file = storage::TemporaryFile::CreateBeside(fs::path(folder_) / key);
   if (!file.ok() || !(*file)->Write(std::as_bytes(std::span(digest))).ok() || !(*file)->RenameToTarget().ok()) return;
-  ForgetOldest(folder_);
+  RemoveOlderHalf(folder_);
 }
 
 }  // namespace espalier::format

@@ -17,7 +17,8 @@ class DigestCache {
   // Returns the digest of `key`, or nullopt. `key` is a hash of 64 hexadecimal digits over everything on which the
   // digest depends.
   std::optional<std::string> Find(const std::string& key) const;
-  // Stores a digest. Best effort: errors are ignored, and the digest is computed again later. Removes the oldest
+
+  // Stores a digest. Errors are ignored, because the digest can be computed again. Removes the older half of the
   // digests if there are more than 4096.
   void Put(const std::string& key, const std::string& digest) const;
 

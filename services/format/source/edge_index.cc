@@ -19,7 +19,7 @@ graph::EdgeSet NoEdges() {
   return {.sources = Tensor::Zeros(DType::kU32, {0}), .destinations = Tensor::Zeros(DType::kU32, {0})};
 }
 
-Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index) {
+Result<graph::EdgeSet> ToEdgeSet(const Tensor& edge_index) {
   const bool fits =
       graph::IsIdDType(edge_index.dtype()) && edge_index.shape().size() == 2 && edge_index.shape()[0] == 2;
   if (!fits && edge_index.num_elements() == 0) return NoEdges();

@@ -9,9 +9,9 @@ namespace espalier::format {
 // Returns an edge set without edges.
 graph::EdgeSet NoEdges();
 
-// Returns sources and destinations as views of `edge_index`, whose memory they keep alive. Returns InvalidArgument
-// unless it is [2, m] of an id type. An array without elements is an edge set without edges, whatever its dtype and
-// shape, because numpy.empty((2, 0)) is F64.
-Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index);
+// Returns sources and destinations as views of `edge_index`, whose memory the views keep alive. Returns
+// InvalidArgument unless it is [2, m] of I32, I64, U32 or U64. An array without elements is an edge set without edges,
+// whatever its dtype and shape, because numpy.empty((2, 0)) is F64.
+Result<graph::EdgeSet> ToEdgeSet(const Tensor& edge_index);
 
 }  // namespace espalier::format

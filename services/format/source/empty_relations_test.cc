@@ -102,7 +102,7 @@ TEST(EmptyRelationsTest, OfNpy) {
 }
 
 TEST(EmptyRelationsTest, OfNpyNeedFiles) {
-  EXPECT_THAT(EmptyInFolder(""), HasSubstr("expected either 'ids' or 'sources' and 'destinations' ('count: 0'"));
+  EXPECT_THAT(EmptyInFolder(""), HasSubstr("expected either 'ids', or both 'sources' and 'destinations' ('count: 0'"));
   EXPECT_THAT(EmptyInFolder(", count: 1"), HasSubstr("expected either 'ids'"));
   EXPECT_THAT(EmptyInFolder(", ids: f.npy, count: 0"), HasSubstr("has 1 edges: 'count' says 0"));
   EXPECT_THAT(EmptyInFolder(", sources: empty.npy"), HasSubstr("expected either 'ids'"));

@@ -1,6 +1,7 @@
 // Parsing is driven by tables of field names and readers (ReadFields), which makes unknown and duplicate fields errors
-// with the line number. Readers ending in Into store a value in a variable of the caller. CheckYamlBounds limits the
-// number of values before the document is loaded, so that nested aliases cannot exhaust memory.
+// with the line number. Functions whose names end in Into return a reader that stores a value in a variable of the
+// caller. CheckYamlBounds limits the number of values before the document is loaded, so that nested aliases cannot
+// exhaust memory.
 #include "services/format/source/graph_description.h"
 
 #include <yaml-cpp/yaml.h>
@@ -49,27 +50,28 @@ FieldReader TextInto(std::string& text, const std::string& field) {
   };
 }
 
-Result<uint64_t> ParseNumber(const YAML::Node& value, const std::string& field, uint64_t limit) {
+Result<uint64_t> ParseNumber(const YAML::Node& value, const std::string& field, uint64_t max) {
   uint64_t number = 0;
   const std::string text = value.IsScalar() ? value.Scalar() : "";
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || number > limit) {
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || number > max) {
     return ErrorAt(
-        value, "'" + field + "' is '" + text.substr(0, 40) + "': expected a number from 0 to " + std::to_string(limit));
+        value, "'" + field + "' is '" + text.substr(0, 40) + "': expected a number from 0 to " + std::to_string(max));
   }
   return number;
 }
 
-// Returns an error unless the file is below the folder, because the digest and the staging of a source cover its folder
-// only.
+// Returns an error unless the file is below the folder of graph.yaml, because the digest and the copies of a source
+// include only files below its folder.
 Status CheckFileName(const YAML::Node& node, const std::string& file) {
-  bool climbs = file.empty() || file[0] == '/';
+  bool is_outside = file.empty() || file[0] == '/';
   for (size_t begin = 0; begin <= file.size();) {
     const size_t end = std::min(file.find('/', begin), file.size());
-    climbs = climbs || file.substr(begin, end - begin) == "..";
+    is_outside = is_outside || file.substr(begin, end - begin) == "..";
     begin = end + 1;
   }
-  return climbs ? ErrorAt(node, "'" + file + "' is not the name of a file below the folder") : Status();
+  return is_outside ? ErrorAt(node, "'" + file + "' is not the name of a file below the folder of graph.yaml")
+                    : Status();
 }
 
 Result<ArrayFile> ParseArrayFile(const YAML::Node& node) {
@@ -165,8 +167,9 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   const bool any_of_pair = edges.sources || edges.destinations;
   const bool is_empty = edges.count == 0 && !edges.ids && !any_of_pair;
   if (!is_empty && (edges.ids ? any_of_pair : !pair)) {
-    return ErrorAt(node, "edge type '" + edges.type.Name() +
-                             "': expected either 'ids' or 'sources' and 'destinations' ('count: 0' without edges)");
+    return ErrorAt(node,
+                   "edge type '" + edges.type.Name() +
+                       "': expected either 'ids', or both 'sources' and 'destinations' ('count: 0' without edges)");
   }
   return {};
 }
@@ -214,7 +217,7 @@ Result<GraphDescription> ParseDescription(const YAML::Node& root) {
                               {"edges", ListInto(description.edges, "edges", ReadEdges)},
                               {"splits", ListInto(description.splits, "splits", ReadSplit)}}));
   if (!has_version) return ErrorAt(root, "graph.yaml lacks the field 'version'");
-  if (description.nodes.empty()) return ErrorAt(root, "graph.yaml names no node types");
+  if (description.nodes.empty()) return ErrorAt(root, "graph.yaml has no node types: expected at least one in 'nodes'");
   return description;
 }
 

@@ -27,11 +27,16 @@
 //       test: test.npy                  # each part is optional
 //     - name: links
 //       edge_type: [paper, cites, paper]  # a split of edges
-//       train: train-edges.npy          # integers [2, k]: sources, then destinations; or integers [k]: rows of the
-//       validation: validation-edges.npy  # edge list; or bool [m]: a mask of them. Pairs need not be in the edge list
+//       train: train-edges.npy
+//       validation: validation-edges.npy
 //       test: test-edges.npy
 //
-// File names are relative to the folder of graph.yaml, and must be below it. Ids are int32, int64, uint32 or uint64.
+// A part of a split of edges is one of these arrays:
+//   integers [2, k]: sources, then destinations, of pairs that need not be in the edge list
+//   integers [3, k]: sources, destinations and original edge ids (rows of the edge list if there are no original_ids)
+//   integers [k]: rows of the edge list
+//   bool [m]: a mask of the edge list
+// Files are named relative to the folder of graph.yaml, and must be below it. Ids are int32, int64, uint32 or uint64.
 #pragma once
 
 #include <map>
@@ -56,15 +61,15 @@ struct ArrayFile {
 
 struct NodeDescription {
   std::string type;
-  std::optional<uint64_t> count;
+  std::optional<uint64_t> count;  // nullopt: the number of rows of the columns
   std::map<std::string, ArrayFile> columns;
   int line = 0;
 };
 
 struct EdgeDescription {
   graph::CanonicalEdgeType type;
-  std::optional<uint64_t> count;  // number of edges; must be 0 if there are no files
-  std::optional<ArrayFile> ids;   // either this or both `sources` and `destinations`
+  std::optional<uint64_t> count;  // number of edges; required, as 0, if there are neither `ids` nor `sources`
+  std::optional<ArrayFile> ids;   // either this, or both `sources` and `destinations`
   std::optional<ArrayFile> sources;
   std::optional<ArrayFile> destinations;
   std::optional<ArrayFile> original_ids;
@@ -74,7 +79,7 @@ struct EdgeDescription {
 
 struct SplitDescription {
   std::string name;
-  std::string type;                                   // node type; empty: the only one
+  std::string type;                                   // node type; empty: the only node type
   std::optional<graph::CanonicalEdgeType> edge_type;  // for a split of edges; `type` is empty then
   std::optional<ArrayFile> train;
   std::optional<ArrayFile> validation;
@@ -90,9 +95,10 @@ struct GraphDescription {
 };
 
 // Parses an untrusted graph.yaml. Errors begin with "line <n>: ". Unknown and duplicate fields are errors, and so are
-// more than 2^22 values, where an alias counts as the values of its anchor.
+// more than 2^22 values, where an alias counts as all values of its anchor.
 Result<GraphDescription> ParseGraphDescription(const std::string& yaml);
 
+// Returns the text of a graph.yaml with this content.
 std::string GraphDescriptionToYaml(const GraphDescription& description);
 
 }  // namespace espalier::format

@@ -46,6 +46,7 @@ class GrowingColumn {
     if (file_) return std::move(*file_).Map(DTypeOf<T>::value, std::move(shape));
     return Tensor::FromVector(std::move(held_), std::move(shape));
   }
+  // Returns all appended values as a tensor [size()].
   Result<Tensor> Finish() && {
     const auto count = static_cast<int64_t>(size_);
     return std::move(*this).Finish({count});

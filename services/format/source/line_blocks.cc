@@ -10,7 +10,7 @@ Result<LineBlockReader> LineBlockReader::Open(const std::string& path, const Blo
 }
 
 Status LineBlockReader::Fill() {
-  while (whole_lines_ == 0 && !at_end_) {
+  while (complete_bytes_ == 0 && !at_end_) {
     if (pending_.size() > kMaxLineBytes) {
       return InvalidArgument(input_.path() + ":" + std::to_string(next_line_) + ": the line is longer than 64 MiB");
     }
@@ -21,7 +21,7 @@ Status LineBlockReader::Fill() {
     RETURN_IF_ERROR(got.status());
     if (*got == 0) at_end_ = true;
     const size_t newline = pending_.rfind('\n');
-    if (newline != std::string::npos) whole_lines_ = newline + 1;
+    if (newline != std::string::npos) complete_bytes_ = newline + 1;
   }
   return Status();
 }
@@ -29,14 +29,14 @@ Status LineBlockReader::Fill() {
 LineBlock LineBlockReader::TakeBlock(size_t size) {
   LineBlock block{.text = pending_.substr(0, size), .first_line = next_line_};
   pending_.erase(0, size);
-  whole_lines_ = 0;
+  complete_bytes_ = 0;
   next_line_ += static_cast<uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
   return block;
 }
 
 Result<std::optional<LineBlock>> LineBlockReader::Next() {
   RETURN_IF_ERROR(Fill());
-  const size_t size = whole_lines_ > 0 ? whole_lines_ : pending_.size();
+  const size_t size = complete_bytes_ > 0 ? complete_bytes_ : pending_.size();
   if (size == 0) return std::optional<LineBlock>();
   return std::optional(TakeBlock(size));
 }

@@ -27,28 +27,29 @@ struct BlockReading {
 
 struct LineBlock {
   std::string text;         // ends with a '\n' except at the end of the file; never empty
-  uint64_t first_line = 1;  // number of its first line in the file
+  uint64_t first_line = 1;  // number of the first line of `text` in the file, from 1
 };
 
 // Thread-compatible.
 class LineBlockReader {
  public:
+  // Returns errors of TextInput::Open.
   static Result<LineBlockReader> Open(const std::string& path, const BlockReading& reading);
 
-  // Returns the next block, or nullopt at the end of the file. Returns errors of TextInput, after all whole lines
-  // before the damage, and InvalidArgument for a line of more than 64 MiB.
+  // Returns the next block, or nullopt at the end of the file. Returns errors of TextInput::Read, but only after the
+  // blocks with all complete lines before the error, and InvalidArgument for a line of more than 64 MiB.
   Result<std::optional<LineBlock>> Next();
 
  private:
   LineBlockReader(TextInput input, size_t block_bytes) : input_(std::move(input)), block_bytes_(block_bytes) {}
-  // Reads until pending_ has a whole line or the file ends.
+  // Reads until pending_ has a complete line or the file ends.
   Status Fill();
   LineBlock TakeBlock(size_t size);
 
   TextInput input_;
   size_t block_bytes_;
-  std::string pending_;     // bytes that were read but not yet returned
-  size_t whole_lines_ = 0;  // bytes of pending_ up to its last '\n'
+  std::string pending_;        // bytes that were read but not yet returned
+  size_t complete_bytes_ = 0;  // bytes of pending_ up to and including its last '\n'
   uint64_t next_line_ = 1;
   bool at_end_ = false;
 };
@@ -63,28 +64,28 @@ inline std::string_view TakeLine(std::string_view text, size_t* at) {
   return line;
 }
 
-// Calls merge(parse(block)) for every block. `parse` runs on up to reading.threads other threads (on this thread if
-// reading.threads is 1), `merge` on this thread in file order. Stops at the first error of `merge` or of the file.
-// Holds at most threads + 1 blocks.
+// Calls merge(parse(block)) for every block. `parse` runs on up to reading.threads other threads (on the calling thread
+// if reading.threads is 1), `merge` on the calling thread in file order. Stops at the first error of `merge` or of the
+// file. Holds at most threads + 1 blocks.
 template <class Parse, class Merge>
 Status ForEachBlock(const std::string& path, const BlockReading& reading, const Parse& parse, const Merge& merge) {
   using Part = decltype(parse(LineBlock()));
   ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, reading));
-  const size_t most = reading.threads <= 1 ? 0 : static_cast<size_t>(reading.threads);
+  const size_t max_running = reading.threads <= 1 ? 0 : static_cast<size_t>(reading.threads);
   std::deque<std::future<Part>> running;  // in file order; the destructor of a future waits for its thread
   while (true) {
     Result<std::optional<LineBlock>> block = reader.Next();
     const Status read = block.status();
     const bool last = !read.ok() || !block->has_value();
-    if (!last && most == 0) RETURN_IF_ERROR(merge(parse(**block)));
-    if (!last && most > 0) {
+    if (!last && max_running == 0) RETURN_IF_ERROR(merge(parse(**block)));
+    if (!last && max_running > 0) {
       // Runs asynchronously; deferred to get() only if the system cannot create a thread.
-      const auto parse_block = [&parse, text = std::make_shared<const LineBlock>(**std::move(block))] {
-        return parse(*text);
+      const auto parse_block = [&parse, shared = std::make_shared<const LineBlock>(**std::move(block))] {
+        return parse(*shared);
       };
       running.push_back(std::async(std::launch::async | std::launch::deferred, parse_block));
     }
-    while (running.size() > (last ? 0 : most - 1)) {
+    while (running.size() > (last ? 0 : max_running - 1)) {
       Part part = running.front().get();
       running.pop_front();
       RETURN_IF_ERROR(merge(std::move(part)));

@@ -14,7 +14,7 @@ namespace espalier::format {
 // Thread-compatible.
 class LineReader {
  public:
-  // See TextInput::Open.
+  // Opens a file as TextInput::Open does.
   static Result<LineReader> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~LineReader();
   LineReader(LineReader&&) noexcept;
@@ -34,7 +34,7 @@ class LineReader {
   std::unique_ptr<State> state_;
 };
 
-// Returns "<directory>/<name>.gz" or else "<directory>/<name>", if it exists; nullopt if neither does.
+// Returns the first of "<directory>/<name>.gz" and "<directory>/<name>" that exists, or nullopt.
 std::optional<std::string> FindPlainOrGzip(const std::string& directory, const std::string& name);
 
 }  // namespace espalier::format

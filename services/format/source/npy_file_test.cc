@@ -110,7 +110,7 @@ TEST(NpyFileTest, DeclaredBFloat16ReadsOnlyUint16) {
   const Result<Tensor> tensor = ReadNpy(path, DType::kBF16);
   ASSERT_TRUE(tensor.ok()) << tensor.status().ToString();
   EXPECT_EQ(tensor->ValueAsDouble(1), 2.0);
-  EXPECT_THAT(ReadNpy(path, DType::kF32).status().message(), HasSubstr("the dtype is U16, declared is F32"));
+  EXPECT_THAT(ReadNpy(path, DType::kF32).status().message(), HasSubstr("the dtype is U16: expected F32, as declared"));
   EXPECT_EQ(ReadNpy(folder.path() + "/y.npy").status().code(), StatusCode::kNotFound);
 }
 

@@ -78,7 +78,7 @@ Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& de
     edges = NoEdges();
   } else if (description.ids) {
     ASSIGN_OR_RETURN(const Tensor ids, ReadArray(folder, *description.ids));
-    ASSIGN_OR_RETURN(edges, EdgesOfIndex(ids).While(At(description.ids->line) + ": " + description.ids->file));
+    ASSIGN_OR_RETURN(edges, ToEdgeSet(ids).While(At(description.ids->line) + ": " + description.ids->file));
   } else {
     ASSIGN_OR_RETURN(edges.sources, ReadArray(folder, *description.sources));
     ASSIGN_OR_RETURN(edges.destinations, ReadArray(folder, *description.destinations));
@@ -87,10 +87,11 @@ Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& de
     if (empty && !graph::IsIdDType(edges.sources.dtype())) edges = NoEdges();
     RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
-    // Splits may refer to rows, whose sources and destinations are read before the whole graph is validated.
+    // Checked here because a split that refers to rows reads both arrays before the graph is validated.
     if (edges.destinations.dtype() != edges.sources.dtype() || edges.destinations.shape() != edges.sources.shape()) {
       return InvalidArgument(At(description.destinations->line) + ": sources are " + edges.sources.ToString() +
-                             ", destinations " + edges.destinations.ToString() + ": expected the same");
+                             ", destinations are " + edges.destinations.ToString() +
+                             ": expected the same dtype and length");
     }
   }
   if (description.count && *description.count != edges.num_edges()) {
@@ -105,22 +106,23 @@ Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& de
   return edges;
 }
 
-Result<std::vector<uint64_t>> IdsOfMask(const Tensor& mask, uint64_t num_nodes) {
-  if (mask.shape().size() != 1 || static_cast<uint64_t>(mask.num_rows()) != num_nodes) {
-    return InvalidArgument("the mask is " + mask.ToString() + ": expected [" + std::to_string(num_nodes) + "]");
+// Returns the rows that are set in a BOOL mask: node ids or rows of the edge list.
+Result<std::vector<uint64_t>> MaskToIds(const Tensor& mask, uint64_t num_rows) {
+  if (mask.shape().size() != 1 || static_cast<uint64_t>(mask.num_rows()) != num_rows) {
+    return InvalidArgument("the mask is " + mask.ToString() + ": expected [" + std::to_string(num_rows) + "]");
   }
   std::vector<uint64_t> ids;
-  for (uint64_t id = 0; id < num_nodes; ++id) {
+  for (uint64_t id = 0; id < num_rows; ++id) {
     if (mask.bytes()[id] != std::byte{0}) ids.push_back(id);
   }
   return ids;
 }
 
-Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
+Result<std::vector<uint64_t>> ToSortedIds(const Tensor& ids) {
   if (ids.num_elements() == 0) return std::vector<uint64_t>();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(ids.dtype()) || ids.shape().size() != 1) {
     return InvalidArgument("the split is " + ids.ToString() +
-                           ": expected a mask, BOOL [nodes], or ids, I64 or another integer type");
+                           ": expected a mask, BOOL [nodes], or node ids, [k] of I32, I64, U32 or U64");
   }
   std::vector<uint64_t> sorted;
   graph::VisitIds(ids, [&](const auto& values) {
@@ -135,12 +137,13 @@ Result<std::vector<uint64_t>> ReadPart(const FolderReading& folder, const std::o
                                        uint64_t num_nodes) {
   if (!file) return std::vector<uint64_t>();
   ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(folder, *file));
-  Result<std::vector<uint64_t>> ids = tensor.dtype() == DType::kBool ? IdsOfMask(tensor, num_nodes) : SortedIds(tensor);
+  Result<std::vector<uint64_t>> ids =
+      tensor.dtype() == DType::kBool ? MaskToIds(tensor, num_nodes) : ToSortedIds(tensor);
   return std::move(ids).While(At(file->line) + ": " + file->file);
 }
 
 // Returns the edges at these rows of the edge list, in the order of `rows`.
-Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
+Result<graph::EdgePairs> GetPairs(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
   // Original ids of another shape are rejected when the whole graph is validated.
   const bool has_ids = edges.original_ids.shape() == edges.sources.shape();
   std::vector<uint64_t> sources, destinations, edge_ids;
@@ -160,14 +163,14 @@ Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const Ed
 }
 
 // Returns row `row` of a U64 tensor [rows, k] as a view that keeps the tensor alive.
-graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
+graph::IdList GetIdRow(const Tensor& ids, size_t row) {
   return graph::IdList::Of(
       Tensor::Wrap(DType::kU64, {ids.shape()[1]}, ids.bytes() + row * ids.row_bytes(), std::make_shared<Tensor>(ids)));
 }
 
-// Checks that the edge ids of pairs are edges with the same source and destination. Checks nothing if the edges have
-// original ids, because preprocessing may have removed these edges, or if there are no edges.
-Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
+// Checks that each edge id in `pairs` is the row of an edge with the source and destination of the pair. Checks nothing
+// if the edges have original ids, because preprocessing may have removed the edge of a pair, or if there are no edges.
+Status CheckEdgeIds(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   if (!edges.original_ids.empty() || edges.num_edges() == 0) return {};
   const std::span<const uint64_t> rows = pairs.edge_ids.ids();
   const std::span<const uint64_t> pair_sources = pairs.sources.ids(), pair_destinations = pairs.destinations.ids();
@@ -175,7 +178,7 @@ Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
     const uint64_t row = rows[i], pair_source = pair_sources[i], pair_destination = pair_destinations[i];
     const auto at = static_cast<int64_t>(row);
     const auto where = [&] {
-      return "column " + std::to_string(i) + " says edge " + std::to_string(at) + " of the edge list, which ";
+      return "pair " + std::to_string(i) + " names edge " + std::to_string(at) + " of the edge list, which ";
     };
     if (row >= edges.num_edges()) return OutOfRange(where() + "has " + std::to_string(edges.num_edges()) + " edges");
     const auto source = static_cast<uint64_t>(edges.sources.ValueAsInt(at));
@@ -191,8 +194,8 @@ Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
 // mask of the edge list.
 Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   if (tensor.dtype() == DType::kBool) {
-    ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
-    return PairsOfRows(rows, edges);
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, MaskToIds(tensor, edges.num_edges()));
+    return GetPairs(rows, edges);
   }
   if (tensor.num_elements() == 0) return graph::EdgePairs();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
@@ -209,20 +212,20 @@ Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
     graph::VisitIds(tensor, [&](const auto& values) {
       for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
     });
-    if (!are_pairs) return PairsOfRows(ids, edges);
+    if (!are_pairs) return GetPairs(ids, edges);
     wide = Tensor::FromVector(std::move(ids), tensor.shape());
   }
-  graph::EdgePairs pairs{.sources = IdsOfRow(wide, 0), .destinations = IdsOfRow(wide, 1)};
+  graph::EdgePairs pairs{.sources = GetIdRow(wide, 0), .destinations = GetIdRow(wide, 1)};
   if (wide.num_rows() == 3) {
-    pairs.edge_ids = IdsOfRow(wide, 2);
-    RETURN_IF_ERROR(CheckNumbers(pairs, edges));
+    pairs.edge_ids = GetIdRow(wide, 2);
+    RETURN_IF_ERROR(CheckEdgeIds(pairs, edges));
   }
   return pairs;
 }
 
-// Returns true if a part of a split of edges identifies edges by numbers. Assumes so for members of .npz files, which
-// would have to be decompressed.
-bool HoldsNumbers(const std::string& directory, const ArrayFile& part) {
+// Returns true if a part of a split of edges identifies edges by row numbers or ids. Also returns true for members of
+// .npz files, which would have to be decompressed to find out.
+bool MayHaveEdgeIds(const std::string& directory, const ArrayFile& part) {
   if (!part.member.empty()) return true;
   const Result<Tensor> mapped = ReadNpy(directory + "/" + part.file, part.dtype);
   return mapped.ok() && (mapped->shape().size() != 2 || mapped->num_rows() != 2);
@@ -306,7 +309,7 @@ Result<SourceGraph> ReadNpyFolder(const std::string& directory, const std::strin
   return ReadDescribed({directory, scratch_folder}, description).While("reading " + directory);
 }
 
-bool NpyFolderNumbersEdges(const std::string& directory) {
+bool NpyFolderSplitsMayHaveEdgeIds(const std::string& directory) {
   const Result<std::string> text = ReadFile(directory + "/" + kDescriptionFile, kMaxDescriptionBytes);
   if (!text.ok()) return false;
   const Result<GraphDescription> description = ParseGraphDescription(*text);
@@ -314,7 +317,7 @@ bool NpyFolderNumbersEdges(const std::string& directory) {
   for (const SplitDescription& split : description->splits) {
     if (!split.edge_type) continue;
     for (const auto& part : {split.train, split.validation, split.test}) {
-      if (part && HoldsNumbers(directory, *part)) return true;
+      if (part && MayHaveEdgeIds(directory, *part)) return true;
     }
   }
   return false;

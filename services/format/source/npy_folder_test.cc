@@ -233,7 +233,7 @@ TEST(NpyFolderTest, NamesMismatchedFile) {
               HasSubstr("column 'node-label' in cites.npy is I64 [2, 2]: expected 3 rows"));
   EXPECT_THAT(ErrorWithLine("ids: cites.npy", "ids: feat.npy"),
               HasSubstr("graph.yaml:11: feat.npy: edges are U16 [3, 1]: expected [2, m]"));
-  EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
+  EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations are I64 [3]"));
   EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train: node 0 occurs more than once"));
   EXPECT_THAT(ErrorWithLine("type: paper\n    train", "type: author\n    train"),
               ContainsRegex("reading [^ ]+: graph.yaml:[0-9]+: mask.npy: the mask is BOOL .3.: expected .2."));
@@ -249,8 +249,9 @@ TEST(NpyFolderTest, ABoolIsZeroOrOne) {
   WriteDescribed(folder, yaml.replace(yaml.find(label), label.size(), "flags.npy"));
   folder.Write("flags.npy",
                testing::Npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", std::string("\1\0\xff", 3)));
-  EXPECT_THAT(Read(folder.path()).status().ToString(),
-              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("'node-label' row 2, value 0 is 255: expected 0 or 1")));
+  EXPECT_THAT(
+      Read(folder.path()).status().ToString(),
+      AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("'node-label' row 2, at index 0, is 255: expected 0 or 1")));
 }
 
 TEST(GraphDescriptionTest, YamlRoundTrips) {
@@ -361,10 +362,10 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   };
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 1}), IsEmpty());
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 4}),
-              AllOf(HasSubstr("graph.yaml:5: numbers.npy"), HasSubstr("column 1 says edge 4"), HasSubstr("4 edges")));
-  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, -1, 1}), HasSubstr("column 0 says edge -1"));
+              AllOf(HasSubstr("graph.yaml:5: numbers.npy"), HasSubstr("pair 1 names edge 4"), HasSubstr("4 edges")));
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, -1, 1}), HasSubstr("pair 0 names edge -1"));
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 2}),
-              HasSubstr("column 1 says edge 2 of the edge list, which leads from 2 to 3: the pair is 1 to 2"));
+              HasSubstr("pair 1 names edge 2 of the edge list, which leads from 2 to 3: the pair is 1 to 2"));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: far.npy}\n"),
               AllOf(HasSubstr("graph.yaml:5"), HasSubstr("edge 4 does not exist")));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: wide.npy}\n"), HasSubstr("expected pairs"));
@@ -379,7 +380,7 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
                "version: 1\nnodes: [{type: n, count: 4}]\nedges:\n- type: 'n:e:n'\n  sources: src.npy\n"
                "  destinations: dst.npy\nsplits: [{name: s, edge_type: 'n:e:n', train: rows.npy}]\n");
   EXPECT_THAT(Read(folder.path()).status().message(),
-              HasSubstr("graph.yaml:6: sources are I64 [4], destinations I64 [2]: expected the same"));
+              HasSubstr("graph.yaml:6: sources are I64 [4], destinations are I64 [2]: expected the same dtype"));
 }
 
 }  // namespace

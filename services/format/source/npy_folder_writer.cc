@@ -24,11 +24,11 @@ class ArrayWriter {
  public:
   ArrayWriter(std::string directory, WorkMeter* meter) : directory_(std::move(directory)), meter_(meter) {}
 
-  // Writes an array to a file that is named after `name`. The file name is truncated and made unique: names of types
-  // and columns (CheckName) may contain '.' and '_', so that `name` may be ambiguous, and it may be longer than a file
-  // name.
+  // Writes an array to a file that is named after `name`. The file name is truncated, because `name` may be too
+  // long for a file name, and made unique, because names of types and columns (CheckName) may contain '.' and '_', so
+  // that different arrays may have the same `name`.
   Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) {
-    ArrayFile file{.file = FreeName(name) + ".npy"};
+    ArrayFile file{.file = MakeUniqueName(name) + ".npy"};
     if (tensor.dtype() == DType::kBF16) file.dtype = DType::kBF16;
     RETURN_IF_ERROR(WriteNpy(directory_ + "/" + file.file, tensor, meter_));
     return file;
@@ -50,7 +50,7 @@ class ArrayWriter {
   }
 
   // Writes a part of a split of edges, unless it is empty: U64 [2, k] with sources and destinations, or [3, k] with the
-  // original edge ids, too.
+  // original edge ids as third row.
   Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) {
     if (pairs.size() == 0) return {};
     std::vector<uint64_t> rows(pairs.sources.begin(), pairs.sources.end());
@@ -63,8 +63,9 @@ class ArrayWriter {
   }
 
  private:
-  // Returns a unique file name. Names do not contain '~', so that a name with a number cannot be that of another array.
-  std::string FreeName(const std::string& name) {
+  // Returns a unique file name without ".npy". Names do not contain '~', so that a name with a number cannot be that of
+  // another array.
+  std::string MakeUniqueName(const std::string& name) {
     const std::string start = name.substr(0, kMaxStemBytes);
     std::string free = start;
     for (int number = 2; !taken_.insert(free).second; ++number) free = start + "~" + std::to_string(number);
@@ -78,7 +79,7 @@ class ArrayWriter {
 };
 
 // Returns the number of bytes of columns and edges. Ignores splits, which are small in comparison.
-uint64_t BytesOfArrays(const SourceGraph& graph) {
+uint64_t CountArrayBytes(const SourceGraph& graph) {
   uint64_t bytes = 0;
   const auto add_columns = [&](const std::map<std::string, Tensor>& columns) {
     for (const auto& [name, column] : columns) bytes += column.size_bytes();
@@ -91,13 +92,13 @@ uint64_t BytesOfArrays(const SourceGraph& graph) {
   return bytes;
 }
 
-std::string FileStem(const graph::CanonicalEdgeType& type) {
+std::string ToFileStem(const graph::CanonicalEdgeType& type) {
   return "edges." + type.source + "___" + type.relation + "___" + type.destination;
 }
 
 Status WriteNodes(const SourceGraph& graph, ArrayWriter& writer, GraphDescription& description) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
-    ESPALIER_CHECK(graph.nodes[t].scales.empty()) << "graph.yaml has no scales of features";
+    ESPALIER_CHECK(graph.nodes[t].scales.empty()) << "graph.yaml cannot store scales of columns";
     NodeDescription nodes{.type = graph.schema.node_types()[t], .count = graph.nodes[t].count};
     RETURN_IF_ERROR(writer.WriteColumns("nodes." + nodes.type, graph.nodes[t].columns, nodes.columns));
     description.nodes.push_back(std::move(nodes));
@@ -109,7 +110,7 @@ Status WriteEdges(const SourceGraph& graph, ArrayWriter& writer, GraphDescriptio
   for (size_t t = 0; t < graph.edges.size(); ++t) {
     const graph::EdgeSet& set = graph.edges[t];
     EdgeDescription edges{.type = graph.schema.edge_types()[t]};
-    const std::string stem = FileStem(edges.type);
+    const std::string stem = ToFileStem(edges.type);
     ASSIGN_OR_RETURN(edges.sources, writer.Write(stem + ".sources", set.sources));
     ASSIGN_OR_RETURN(edges.destinations, writer.Write(stem + ".destinations", set.destinations));
     if (!set.original_ids.empty()) {
@@ -140,7 +141,7 @@ Status WriteEdgeSplits(const SourceGraph& graph, ArrayWriter& writer, GraphDescr
     for (const auto& [type, parts] : by_type) {
       SplitDescription split{.name = name};
       split.edge_type = graph.schema.edge_types()[type];
-      const std::string stem = "split." + name + "." + FileStem(*split.edge_type);
+      const std::string stem = "split." + name + "." + ToFileStem(*split.edge_type);
       RETURN_IF_ERROR(writer.WritePairs(stem + ".train", parts.train, split.train));
       RETURN_IF_ERROR(writer.WritePairs(stem + ".validation", parts.validation, split.validation));
       RETURN_IF_ERROR(writer.WritePairs(stem + ".test", parts.test, split.test));
@@ -163,9 +164,9 @@ Status WriteNames(const SourceNames& names, const std::string& directory) {
   std::error_code error;
   fs::create_directory(folder, error);
   if (error) return FromErrno(error.value(), "creating " + folder);
-  for (const auto& [type, of_type] : names.nodes) {
+  for (const auto& [type, node_names] : names.nodes) {
     std::string lines;
-    for (const std::string& name : of_type) lines += name + "\n";
+    for (const std::string& name : node_names) lines += name + "\n";
     RETURN_IF_ERROR(WriteText(folder + "/" + type + ".txt", lines));
   }
   std::string lines;
@@ -176,7 +177,7 @@ Status WriteNames(const SourceNames& names, const std::string& directory) {
 Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory, WorkMeter* meter) {
   GraphDescription description{.name = graph.name};
   ArrayWriter writer(directory, meter);
-  AddExpected(meter, BytesOfArrays(graph));
+  AddExpected(meter, CountArrayBytes(graph));
   RETURN_IF_ERROR(WriteNodes(graph, writer, description));
   RETURN_IF_ERROR(WriteEdges(graph, writer, description));
   RETURN_IF_ERROR(WriteSplits(graph, writer, description));

@@ -1,6 +1,7 @@
 // Members are read with libarchive. Sizes are untrusted: before memory is allocated, the size in the .npy header must
 // match the size in the directory of the archive, and must not exceed the file size times the maximum compression ratio
-// of deflate. Each Read opens the archive again and searches the member, so that NpzFile has no state between calls.
+// of deflate. Each Read opens the archive again and searches for the member, so that NpzFile has no state between
+// calls.
 #include "services/format/source/npz_file.h"
 
 #include <archive.h>
@@ -57,7 +58,7 @@ Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
 
 // Returns the name of a member without its ending: "edge_index" for "edge_index.npy". Returns InvalidArgument for a
 // member that is not a plain .npy file.
-Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) {
+Result<std::string> GetMemberName(archive_entry* entry, const std::string& path) {
   const char* const text = archive_entry_pathname(entry);
   const std::string name = text == nullptr ? "" : text;
   const std::string shown = "member '" + name.substr(0, 80) + "' of " + path;
@@ -160,7 +161,7 @@ Result<NpzFile> NpzFile::Open(const std::string& path) {
   while (true) {
     ASSIGN_OR_RETURN(archive_entry* const entry, NextMember(zip.get(), path));
     if (entry == nullptr) return file;
-    ASSIGN_OR_RETURN(const std::string name, NameOfMember(entry, path));
+    ASSIGN_OR_RETURN(const std::string name, GetMemberName(entry, path));
     if (!file.size_bytes_.emplace(name, static_cast<uint64_t>(archive_entry_size(entry))).second) {
       return InvalidArgument(path + " has the member '" + name + ".npy' twice");
     }
@@ -190,7 +191,7 @@ Result<Tensor> NpzFile::Read(const std::string& name, std::optional<DType> decla
   while (true) {
     ASSIGN_OR_RETURN(archive_entry* const entry, NextMember(zip.get(), path_));
     if (entry == nullptr) return Unavailable(path_ + " changed while it was read");
-    ASSIGN_OR_RETURN(const std::string member, NameOfMember(entry, path_));
+    ASSIGN_OR_RETURN(const std::string member, GetMemberName(entry, path_));
     if (member != name) continue;
     return ReadMember(zip.get(), found->second, file_bytes_, declared, scratch_folder)
         .While("reading '" + name + "' of " + path_);

@@ -23,10 +23,10 @@ class NpzFile {
   std::vector<std::string> Names() const;  // names of the members without ".npy", sorted
   bool Has(const std::string& name) const { return size_bytes_.contains(name); }
 
-  // Decompresses a member into memory, or, with a `scratch_folder`, into a mapped file there. `declared` is as in
-  // ReadNpy. Returns NotFound, which lists the members, if there is none of this name; InvalidArgument as ReadNpy does,
-  // and for a header whose size of the data does not match the directory of the archive or exceeds what a zip file of
-  // this size can hold; DataLoss for a truncated member or a wrong checksum.
+  // Decompresses a member into memory, or, with a `scratch_folder`, into a mapped file there. For `declared` see
+  // ReadNpy. Returns NotFound if there is no such member (the message lists the members); InvalidArgument in the cases
+  // of ReadNpy, and if the size of the array in its header differs from the directory of the archive or exceeds what a
+  // zip file of this size can hold; DataLoss for a truncated member or a wrong checksum.
   Result<Tensor> Read(const std::string& name, std::optional<DType> declared = std::nullopt,
                       const std::string& scratch_folder = "") const;
 

@@ -66,7 +66,8 @@ TEST(NpzFileTest, ReadsManyMegabytesThatDeflateWell) {
   ASSERT_TRUE(a.ok()) << a.status().ToString();
   EXPECT_EQ(a->num_elements(), 1 << 20);
   EXPECT_EQ(a->ValueAsInt((1 << 20) - 1), 5);
-  EXPECT_THAT(file->Read("a", DType::kF32).status().message(), HasSubstr("the dtype is I64, declared is F32"));
+  EXPECT_THAT(file->Read("a", DType::kF32).status().message(),
+              HasSubstr("the dtype is I64: expected F32, as declared"));
 }
 
 TEST(NpzFileTest, RefusesOtherArchives) {

@@ -6,13 +6,13 @@ namespace espalier::format {
 namespace {
 
 Status CheckRows(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk, uint64_t found) {
-  const std::optional<uint64_t> expected = RowsOfChunk(array, rows, chunk);
+  const std::optional<uint64_t> expected = GetExpectedRowCount(array, rows, chunk);
   if (!expected || *expected == found) return {};
   return InvalidArgument(array.files[chunk] + " has " + std::to_string(found) + " rows: expected " +
                          std::to_string(*expected));
 }
 
-// Reads a chunk. Checks its number of rows, and that its dtype and row shape are those of `first`.
+// Reads a chunk. Checks its number of rows, and that its dtype and row shape are those of `first`, if given.
 Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk,
                               const ChunkReading& reading, const std::optional<Tensor>& first) {
   ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathTo(reading, array.files[chunk])));
@@ -31,7 +31,7 @@ Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows
 
 }  // namespace
 
-std::optional<uint64_t> RowsOfChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk) {
+std::optional<uint64_t> GetExpectedRowCount(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk) {
   if (rows.per_chunk.size() != array.files.size()) return std::nullopt;
   return rows.per_chunk[chunk];
 }
@@ -50,20 +50,20 @@ Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, con
                          const std::function<Status(size_t chunk, const Tensor& tensor)>& body,
                          const std::optional<Tensor>& like) {
   std::optional<Tensor> first = like;
-  std::vector<int64_t> found;
+  std::vector<int64_t> num_rows;  // by chunk
   uint64_t total = 0;
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
-    found.push_back(tensor.num_rows());
+    num_rows.push_back(tensor.num_rows());
     total += static_cast<uint64_t>(tensor.num_rows());
     if (!first) first = tensor;
   }
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
-    // The body has allocated memory for the rows that were counted.
-    if (tensor.num_rows() != found[chunk]) {
-      return Aborted(array.files[chunk] + " had " + std::to_string(found[chunk]) + " rows and now has " +
+    // The body may have allocated memory for the rows that were counted.
+    if (tensor.num_rows() != num_rows[chunk]) {
+      return Aborted(array.files[chunk] + " had " + std::to_string(num_rows[chunk]) + " rows and now has " +
                      std::to_string(tensor.num_rows()) + ": it changes while it is read");
     }
     RETURN_IF_ERROR(body(chunk, tensor));

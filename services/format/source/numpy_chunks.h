@@ -12,9 +12,9 @@
 namespace espalier::format {
 
 // Returns the number of rows that metadata.json gives for a chunk. Returns nullopt if the array does not have as many
-// files as num_*_per_chunk has entries, because an array may have other chunks than its type.
-std::optional<uint64_t> RowsOfChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk);
-// Returns InvalidArgument unless all chunks together have rows.count rows.
+// files as num_*_per_chunk has entries, because an array may be divided into other chunks than its type.
+std::optional<uint64_t> GetExpectedRowCount(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk);
+// Returns InvalidArgument unless `found`, the number of rows of all chunks together, is rows.count.
 Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t found);
 
 // Returns the path of a file that is relative to the folder of metadata.json.
@@ -23,10 +23,10 @@ std::string PathTo(const ChunkReading& reading, const std::string& file);
 std::vector<int64_t> RowShape(const Tensor& tensor);
 
 // Calls body(chunk, tensor) for each chunk, in order. First checks that all chunks have the same dtype and row shape,
-// and the number of rows of metadata.json, so that the body can allocate memory for rows.count rows. `like` is the
-// first chunk as the caller has read it before; all chunks must have its dtype and row shape. Returns Aborted if a file
-// changes in between: the first chunk differs from `like`, or a chunk has another number of rows at its second read.
-// The body never gets more than rows.count rows.
+// and the number of rows of metadata.json, so that the body can allocate memory for rows.count rows. `like`, if
+// given, is the first chunk, which the caller has read before; all chunks must have its dtype and row shape. Returns
+// Aborted if a file changes in between: the first chunk differs from `like`, or a chunk has another number of rows at
+// its second read. The body never gets more than rows.count rows.
 Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
                          const std::function<Status(size_t chunk, const Tensor& tensor)>& body,
                          const std::optional<Tensor>& like = std::nullopt);

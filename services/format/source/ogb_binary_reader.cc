@@ -1,6 +1,6 @@
-// The counts in num_nodes_* and num_edges_* are read first: in the heterogeneous layout their members give the schema,
-// and a missing edge array is accepted only if its count is 0. Every other array is a column. Edges are views of
-// edge_index, without a copy (EdgesOfIndex).
+// The counts in num_nodes_* and num_edges_* are read first: in the heterogeneous layout the names of their members give
+// the schema, and a missing edge array is accepted only if its count is 0. Every other array is a column. Edges are
+// views of edge_index, without a copy (ToEdgeSet).
 #include "services/format/source/ogb_binary_reader.h"
 
 #include <algorithm>
@@ -44,14 +44,14 @@ Result<uint64_t> ReadCount(const NpzFile& file, const std::string& name) {
 }
 
 // Returns a column [n, 1] as [n]; any other column unchanged. Not used for features, which stay matrices.
-Tensor Squeezed(Tensor column) {
+Tensor Squeeze(Tensor column) {
   if (column.shape().size() != 2 || column.shape()[1] != 1) return column;
   auto owner = std::make_shared<Tensor>(std::move(column));
   return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
 }
 
 // Returns true if floating-point labels are class numbers, with NaN for missing labels (as in papers100M).
-bool AreWholeLabels(const Tensor& labels) {
+bool AreClassNumbers(const Tensor& labels) {
   if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
   constexpr double kMaxInteger = 1e9;
   const int64_t count = labels.num_elements();
@@ -64,22 +64,23 @@ bool AreWholeLabels(const Tensor& labels) {
 
 // Converts labels that are class numbers to I64, with -1 for missing labels. Returns other labels unchanged.
 Result<Tensor> ToIntegerLabels(Tensor labels, const std::string& scratch_folder) {
-  if (!AreWholeLabels(labels)) return labels;
+  if (!AreClassNumbers(labels)) return labels;
   const int64_t count = labels.num_elements();
-  GrowingColumn<int64_t> whole(scratch_folder);
+  GrowingColumn<int64_t> integers(scratch_folder);
   for (int64_t begin = 0; begin < count; begin += kLabelsAtOnce) {
     std::vector<int64_t> some;
     for (int64_t i = begin; i < std::min(begin + kLabelsAtOnce, count); ++i) {
       const double value = labels.ValueAsDouble(i);
       some.push_back(std::isnan(value) ? -1 : static_cast<int64_t>(value));
     }
-    RETURN_IF_ERROR(whole.Append(std::move(some)));
+    RETURN_IF_ERROR(integers.Append(std::move(some)));
   }
-  return std::move(whole).Finish(labels.shape());
+  return std::move(integers).Finish(labels.shape());
 }
 
-// Returns the name of the column in the CSV layout: "node-feat" for "node_feat". Other columns have the same name.
-std::string ColumnName(const std::string& array) {
+// Returns the name of the column in the CSV layout: "node-feat" for "node_feat". Other names are the same in both
+// layouts.
+std::string ToColumnName(const std::string& array) {
   if (array == "node_feat") return "node-feat";
   return array == "edge_feat" ? "edge-feat" : array;
 }
@@ -91,7 +92,7 @@ Status AddColumn(const NpzFile& file, const std::string& array, const std::strin
   if (column == kLabel) {
     ASSIGN_OR_RETURN(values, ToIntegerLabels(std::move(values), scratch_folder));
   }
-  (*columns)[column] = feature ? std::move(values) : Squeezed(std::move(values));
+  (*columns)[column] = feature ? std::move(values) : Squeeze(std::move(values));
   return Status();
 }
 
@@ -101,7 +102,7 @@ Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t
   if (num_edges == 0 && std::find(names.begin(), names.end(), name) == names.end()) return NoEdges();
   ASSIGN_OR_RETURN(const Tensor index, file.Read(name, std::nullopt, scratch_folder));
   const std::string where = "'" + name + "' of " + file.path();
-  ASSIGN_OR_RETURN(EdgeSet edges, EdgesOfIndex(index).While(where));
+  ASSIGN_OR_RETURN(EdgeSet edges, ToEdgeSet(index).While(where));
   if (edges.num_edges() == num_edges) return edges;
   return InvalidArgument(where + " has " + std::to_string(edges.num_edges()) + " edges: expected " +
                          std::to_string(num_edges));
@@ -121,7 +122,7 @@ Status ReadHomogeneous(const std::string& raw, SourceGraph& graph, const std::st
       return InvalidArgument("'" + name + "' of " + data.path() + ": expected arrays named node_* or edge_*");
     }
     RETURN_IF_ERROR(
-        AddColumn(data, name, ColumnName(name), scratch_folder, of_nodes ? &nodes.columns : &edges.columns));
+        AddColumn(data, name, ToColumnName(name), scratch_folder, of_nodes ? &nodes.columns : &edges.columns));
   }
   if (const std::string labels = raw + "/node-label.npz"; IsFile(labels)) {
     ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(labels));
@@ -145,7 +146,7 @@ Result<CanonicalEdgeType> ParseEdgeType(const std::string& name) {
                            name.substr(second + kBetween.size())};
 }
 
-std::string ArrayName(const CanonicalEdgeType& type) {
+std::string ToArrayName(const CanonicalEdgeType& type) {
   return type.source + "___" + type.relation + "___" + type.destination;
 }
 
@@ -193,7 +194,7 @@ Status ReadTypedColumns(const std::string& raw, SourceGraph& graph, const std::s
     const bool of_nodes = name.starts_with("node_") && name.ends_with(kEnding);
     const bool of_edges = name.starts_with("edge_") && name.ends_with(kEnding) && name != "edge_index_dict.npz";
     if (!label && !of_nodes && !of_edges) continue;
-    const std::string column = label ? kLabel : ColumnName(name.substr(0, name.size() - kEnding.size()));
+    const std::string column = label ? kLabel : ToColumnName(name.substr(0, name.size() - kEnding.size()));
     ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(raw + "/" + name));
     RETURN_IF_ERROR(of_edges ? ReadEdgeColumn(file, column, graph, scratch_folder)
                              : ReadNodeColumn(file, column, graph, scratch_folder));
@@ -211,8 +212,8 @@ Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph, const std::
     ASSIGN_OR_RETURN(nodes.count, ReadCount(node_counts, type));
   }
   for (const CanonicalEdgeType& type : graph.schema.edge_types()) {
-    ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ArrayName(type)));
-    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayName(type), count, scratch_folder));
+    ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ToArrayName(type)));
+    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ToArrayName(type), count, scratch_folder));
     graph.edges.push_back(std::move(edges));
   }
   return ReadTypedColumns(raw, graph, scratch_folder);

@@ -39,6 +39,7 @@ std::vector<std::string> ListEntries(const std::string& directory) {
   return names;
 }
 
+// Returns the path of <stem>.csv.gz or <stem>.csv, or NotFound.
 Result<std::string> RequireCsv(const std::string& directory, const std::string& stem) {
   if (std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv")) return *std::move(path);
   return NotFound(directory + " has neither " + stem + ".csv.gz nor " + stem + ".csv");
@@ -49,7 +50,7 @@ Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, stem));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount, /*max_rows=*/1));
   if (counts.size() == 1) return counts[0];
-  return InvalidArgument(path + " counts 0 graphs: expected one");
+  return InvalidArgument(path + " contains no number: expected one");
 }
 
 struct OgbReading {
@@ -57,6 +58,7 @@ struct OgbReading {
   const graph::LabelColumns& labels;  // must outlive this object
 };
 
+// Reads the column in <stem>.csv, if the file exists, into columns[stem].
 Status ReadColumn(const std::string& directory, const std::string& stem, CsvOptions options, const OgbReading& reading,
                   std::map<std::string, Tensor>& columns) {
   const std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv");
@@ -203,7 +205,7 @@ Status ReadHeterogeneous(const std::string& raw, const OgbReading& reading, Sour
   return {};
 }
 
-// Reads raw/. Prefers the binary layout if files of both layouts exist, because its files contain the whole graph.
+// Reads raw/, and returns whether the graph is heterogeneous. Prefers the binary layout if files of both layouts exist.
 Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, SourceGraph& graph) {
   if (const std::optional<OgbTypes> binary = FindOgbBinary(raw)) {
     RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph, reading.blocks.scratch_folder));

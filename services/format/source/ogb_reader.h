@@ -8,7 +8,6 @@
 //   raw/node-label.csv         optional, I64 (F32 if it has fractions) [n] or [n, width] column "node-label"
 //   raw/node_*.csv, edge_*.csv  optional, more columns, named as the file
 //   split/<name>/{train,valid,test}.csv   one node id per line
-// A split in files of torch.save (`.pt`), as OGB stores splits of edges, is ignored with a warning.
 // Heterogeneous:
 //   raw/num-node-dict.csv      a line of type names, then a line with their numbers of nodes
 //   raw/triplet-type-list.csv  head,relation,tail per line
@@ -16,6 +15,7 @@
 //                              num-edge-list is 0
 //   raw/node-feat/<type>/{node-feat,node_*}.csv   raw/node-label/<type>/node-label.csv
 //   split/<name>/<type>/{train,valid,test}.csv
+// A split in `.pt` files of torch.save, OGB's format for splits of edges, is ignored with a warning.
 #pragma once
 
 #include <string>

@@ -22,29 +22,31 @@ struct Mapping {
   const size_t size_bytes;
 };
 
-// Opens an unnamed file. Creates a named file and unlinks it if the file system does not support O_TMPFILE.
-int OpenWithoutName(const std::string& folder) {
-  const int nameless = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return nameless;
+// Opens an unnamed file and returns its descriptor, or -1 with errno set. Creates a named file and unlinks it if the
+// file system does not support O_TMPFILE.
+int OpenUnnamedFile(const std::string& folder) {
+  const int unnamed = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return unnamed;
   std::string pattern = folder + "/.espalier-scratch-XXXXXX";
   const int named = mkostemp(pattern.data(), O_CLOEXEC);
   if (named >= 0) unlink(pattern.c_str());
   return named;
 }
 
-Result<Descriptor> OpenNameless(const std::string& folder) {
+// Creates an unnamed file in `folder`, and the folder if it does not exist.
+Result<Descriptor> CreateUnnamedFile(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return FromErrno(error.value(), "creating " + folder);
-  Descriptor descriptor(OpenWithoutName(folder));
-  if (!descriptor.is_open()) return FromErrno(errno, "making a file in " + folder);
+  Descriptor descriptor(OpenUnnamedFile(folder));
+  if (!descriptor.is_open()) return FromErrno(errno, "creating a file in " + folder);
   return descriptor;
 }
 
 }  // namespace
 
 Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
-  ASSIGN_OR_RETURN(Descriptor descriptor, OpenNameless(folder));
+  ASSIGN_OR_RETURN(Descriptor descriptor, CreateUnnamedFile(folder));
   return ScratchFile(std::move(descriptor), "a file in " + folder);
 }
 
@@ -74,7 +76,7 @@ Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
 
 Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes) {
   if (size_bytes == 0) return ScratchRegion();
-  ASSIGN_OR_RETURN(const Descriptor file, OpenNameless(folder));  // closed on return; the mapping remains valid
+  ASSIGN_OR_RETURN(const Descriptor file, CreateUnnamedFile(folder));  // closed on return; the mapping remains valid
   // Reserve the space now: writing a mapped page for which the disk has no space would raise SIGBUS.
   int error = EINTR;
   while (error == EINTR) error = posix_fallocate(file.get(), 0, static_cast<off_t>(size_bytes));

@@ -1,5 +1,4 @@
-// Arrays that are larger than memory: they are written to unnamed files and mapped, so that the kernel can evict their
-// pages.
+// Builds arrays that may be larger than memory in unnamed, mapped files, whose pages the kernel can evict.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ namespace espalier::format {
 class ScratchFile {
  public:
   // Creates a file in `folder`, and the folder if it does not exist. The file has no name, and is deleted when this
-  // object and the tensor of Map are destroyed.
+  // object and the tensor that Map returns are destroyed.
   static Result<ScratchFile> Make(const std::string& folder);
 
   // Appends bytes. Returns ResourceExhausted if the disk is full.
@@ -32,7 +31,7 @@ class ScratchFile {
       : descriptor_(std::move(descriptor)), where_(std::move(where)) {}
 
   Descriptor descriptor_;
-  std::string where_;  // for messages
+  std::string where_;  // the file, for messages
   uint64_t size_bytes_ = 0;
 };
 

@@ -18,22 +18,23 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-constexpr size_t kMaxFileListBytes = size_t{64} << 20;
+constexpr size_t kMaxDescriptionBytes = size_t{64} << 20;
 
-// Returns the text of the description, or nullopt if it does not exist or is too large to be read.
-Result<std::optional<std::string>> DescriptionIn(const std::string& uri, const std::string& name,
-                                                 const SourceAccess& access) {
+// Returns the text of the description, or nullopt if it does not exist, is too large or, in a local folder,
+// cannot be read.
+Result<std::optional<std::string>> ReadDescription(const std::string& uri, const std::string& name,
+                                                   const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
     ASSIGN_OR_RETURN(const std::string path, storage::ToLocalPath(uri));
-    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxFileListBytes);
+    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxDescriptionBytes);
     return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
   const std::string key = storage::JoinKey(at.prefix, name);
-  const Result<storage::ObjectInfo> about = at.store->Head(key);
-  if (about.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
-  if (!about.ok()) return about.status();
-  if (about->size_bytes > kMaxFileListBytes) return std::optional<std::string>();
+  const Result<storage::ObjectInfo> info = at.store->Head(key);
+  if (info.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
+  if (!info.ok()) return info.status();
+  if (info->size_bytes > kMaxDescriptionBytes) return std::optional<std::string>();
   ASSIGN_OR_RETURN(std::string text, at.store->Get(key));
   return std::optional(std::move(text));
 }
@@ -49,7 +50,7 @@ void Add(const std::map<std::string, ArrayFile>& columns, Names* names) {
   for (const auto& [name, array] : columns) Add(array.file, names);
 }
 
-Names NamesIn(const GraphDescription& graph) {
+Names ListFileNames(const GraphDescription& graph) {
   Names names;
   for (const NodeDescription& nodes : graph.nodes) Add(nodes.columns, &names);
   for (const EdgeDescription& edges : graph.edges) {
@@ -68,7 +69,7 @@ void Add(const ChunkedArray& array, Names* names) {
   for (const std::string& file : array.files) Add(file, names);
 }
 
-Names NamesIn(const ChunkedMetadata& graph) {
+Names ListFileNames(const ChunkedMetadata& graph) {
   Names names;
   for (const ChunkedNodes& nodes : graph.nodes) {
     for (const auto& [name, column] : nodes.columns) Add(column, &names);
@@ -80,14 +81,15 @@ Names NamesIn(const ChunkedMetadata& graph) {
   return names;
 }
 
+// Returns a filter for the file `description` and the files that it lists.
 template <class Parse>
-Result<FileFilter> FilesOfDescription(const std::string& description, Parse parse, const std::string& uri,
-                                      const SourceAccess& access) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> text, DescriptionIn(uri, description, access));
+Result<FileFilter> MakeDescriptionFilter(const std::string& description, Parse parse, const std::string& uri,
+                                         const SourceAccess& access) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadDescription(uri, description, access));
   auto names = std::make_shared<Names>();
   if (text) {
     const auto graph = parse(*text);
-    if (graph.ok()) *names = NamesIn(*graph);
+    if (graph.ok()) *names = ListFileNames(*graph);
   }
   names->insert(description);
   return FileFilter([names = std::shared_ptr<const Names>(std::move(names))](const std::string& name) {
@@ -97,10 +99,10 @@ Result<FileFilter> FilesOfDescription(const std::string& description, Parse pars
 
 }  // namespace
 
-Result<FileFilter> FilesOfGraph(SourceFormat format, const std::string& uri, const SourceAccess& access) {
-  if (format == SourceFormat::kNpy) return FilesOfDescription(kDescriptionFile, ParseGraphDescription, uri, access);
+Result<FileFilter> MakeGraphFileFilter(SourceFormat format, const std::string& uri, const SourceAccess& access) {
+  if (format == SourceFormat::kNpy) return MakeDescriptionFilter(kDescriptionFile, ParseGraphDescription, uri, access);
   if (format == SourceFormat::kDglChunked)
-    return FilesOfDescription(kChunkedMetadataFile, ParseChunkedMetadata, uri, access);
+    return MakeDescriptionFilter(kChunkedMetadataFile, ParseChunkedMetadata, uri, access);
   return FileFilter([format](const std::string& name) { return BelongsToSource(format, name); });
 }
 

@@ -22,8 +22,8 @@ struct LocalFile {
 Result<std::vector<LocalFile>> ListFiles(const SourceReadOptions& options) {
   std::error_code error;
   if (fs::is_regular_file(options.path, error)) return std::vector<LocalFile>{{"", options.path}};
-  ASSIGN_OR_RETURN(const FileFilter is_of_graph, FilesOfGraph(options.format, options.path, SourceAccess()));
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(options.path, is_of_graph));
+  ASSIGN_OR_RETURN(const FileFilter is_of_graph, MakeGraphFileFilter(options.format, options.path, SourceAccess()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFilesBelow(options.path, is_of_graph));
   std::vector<LocalFile> files;
   for (const std::string& name : names) files.push_back({name, options.path + "/" + name});
   if (files.empty())
@@ -37,7 +37,7 @@ std::string WithLength(const std::string& text) { return std::to_string(text.siz
 Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
   constexpr size_t kReadBytes = 1 << 20;
   std::ifstream stream(file.path, std::ios::binary);
-  if (!stream) return NotFound("opening " + file.path);
+  if (!stream) return NotFound("cannot open " + file.path);
   std::error_code error;
   const uintmax_t size_bytes = fs::file_size(file.path, error);
   if (error) return FromErrno(error.value(), "reading " + file.path);
@@ -55,13 +55,13 @@ Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
   return {};
 }
 
-// Returns true if a split of the graph identifies edges by numbers.
-bool NumbersEdges(const SourceReadOptions& options) {
+// Returns true if a split of the graph may identify edges by row numbers or ids.
+bool SplitsMayHaveEdgeIds(const SourceReadOptions& options) {
   switch (options.format) {
     case SourceFormat::kOgb:
     case SourceFormat::kTriples: return false;
-    case SourceFormat::kNpy: return NpyFolderNumbersEdges(options.path);
-    case SourceFormat::kDglChunked: return ChunkedNumbersEdges(options.path);
+    case SourceFormat::kNpy: return NpyFolderSplitsMayHaveEdgeIds(options.path);
+    case SourceFormat::kDglChunked: return ChunkedSplitsMayHaveEdgeIds(options.path);
   }
   return false;
 }
@@ -83,9 +83,9 @@ Result<std::string> SourceDigest(const SourceReadOptions& options) {
   Sha256 digest;
   digest.Update(DigestedOptions(options));
   for (const LocalFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));
-  // Earlier versions ignored these numbers, and their partitionings do not distinguish parallel edges in splits. Such
-  // sources get another digest, so that these partitionings are not reused.
-  if (NumbersEdges(options)) digest.Update(WithLength("splits number edges"));
+  // Earlier versions ignored edge ids in splits, so that their partitionings do not distinguish parallel edges in
+  // splits. Sources with edge ids in splits get another digest, so that such a partitioning is not reused.
+  if (SplitsMayHaveEdgeIds(options)) digest.Update(WithLength("splits number edges"));
   return digest.HexDigest();
 }
 

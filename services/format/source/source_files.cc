@@ -26,7 +26,7 @@ Result<SourceFile> Describe(const std::string& name, const std::string& path, co
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   SourceFile file{.name = name, .size_bytes = static_cast<uint64_t>(about.st_size), .tag = ""};
-  // Without the inode, which may change for an unchanged file in a mounted bucket.
+  // `state` omits the inode, which may change for an unchanged file in a mounted bucket.
   file.state = std::to_string(about.st_size) + "." + std::to_string(Nanoseconds(about.st_mtim));
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -50,7 +50,7 @@ Result<SourceFiles> FindLocal(const std::string& uri, const SourceAccess& access
     found.files.push_back(std::move(file));
     return found;
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesBelow(path, wanted));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFilesBelow(path, wanted));
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(SourceFile file, Describe(name, path + "/" + name, access));
     found.files.push_back(std::move(file));
@@ -78,8 +78,8 @@ Result<SourceFiles> FindFolderInStore(const std::string& uri, const SourceAccess
   return found;
 }
 
-// Finds a source in a store: a folder, or a single object if the folder is empty. The canonical URI is used, because it
-// is part of the fingerprint, the key of cached digests and copies.
+// Finds a source in a store: a folder, or a single object if the folder is empty. Uses the canonical URI, because the
+// URI is part of the fingerprint, which is the key of cached digests and copies.
 Result<SourceFiles> FindInStore(std::string uri, const SourceAccess& access, const Wanted& wanted) {
   uri = CanonicalUri(std::move(uri));
   while (uri.ends_with('/')) uri.pop_back();
@@ -113,20 +113,20 @@ std::string SourceFiles::Fingerprint() const {
   return digest.HexDigest();
 }
 
-// For OGB, excludes the other folders, which contain files that its Python package has derived from the source.
 bool BelongsToSource(SourceFormat format, const std::string& name) {
   const std::string plain = name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
   switch (format) {
+    // OGB's Python package stores files that it derives from the source in other folders.
     case SourceFormat::kOgb: return name.starts_with("raw/") || name.starts_with("split/");
     case SourceFormat::kTriples: return plain == "train.txt" || plain == "valid.txt" || plain == "test.txt";
     case SourceFormat::kNpy:
-    case SourceFormat::kDglChunked: return true;  // FilesOfGraph knows the listed files
+    case SourceFormat::kDglChunked: return true;  // the description, which lists the files, is not read here
   }
   return true;
 }
 
-Result<std::vector<std::string>> FilesBelow(const std::string& folder,
-                                            const std::function<bool(const std::string& name)>& wanted) {
+Result<std::vector<std::string>> ListFilesBelow(const std::string& folder,
+                                                const std::function<bool(const std::string& name)>& wanted) {
   std::vector<std::string> names;
   std::vector<fs::path> folders = {folder};
   while (!folders.empty()) {  // a recursive iterator would end when a folder is removed

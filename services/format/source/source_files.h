@@ -17,7 +17,7 @@ struct SourceAccess {
   storage::LocalCacheOptions cache;  // for staged files and digests; without a folder both are disabled
   int parallel_requests = 8;
   std::chrono::seconds timeout{6 * 3600};  // for all downloads of one source
-  // Called on the calling thread, about once per second during the download of a large file.
+  // Called on the thread that calls StageSource, about once per second during the download of a large file.
   std::function<void(const std::string& file, uint64_t present_bytes, uint64_t size_bytes)> progress;
   std::function<bool()> stop_requested;  // called from any thread; true: downloads end with Cancelled
   // A local file that was changed more recently than this gets no tag, because a further change may leave its timestamp
@@ -31,7 +31,7 @@ struct SourceFile {
   // Changes when the content changes: the ETag in a store, or device, inode and timestamps of a local file. "" if
   // unknown.
   std::string tag;
-  std::string state = {};  // for local files: size and modification time, also of recently changed files
+  std::string state = {};  // for local files: size and modification time; set also if `tag` is unknown
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
@@ -46,14 +46,14 @@ struct SourceFiles {
   std::string Fingerprint() const;
 };
 
-// Returns true if a graph in this format may be read from a file of this name. Judges by the name only; FilesOfGraph
-// (source_content.h) is more precise for NPY and DGLChunked.
+// Returns true if a graph in this format may be read from a file of this name. Judges by the name only;
+// MakeGraphFileFilter (source_content.h) also checks the lists of NPY and DGLChunked.
 bool BelongsToSource(SourceFormat format, const std::string& name);
 
 // Returns the sorted names of the files below a local folder for which `wanted` returns true (null: of all files).
 // Follows links. Ignores files that are removed during the call.
-Result<std::vector<std::string>> FilesBelow(const std::string& folder,
-                                            const std::function<bool(const std::string& name)>& wanted);
+Result<std::vector<std::string>> ListFilesBelow(const std::string& folder,
+                                                const std::function<bool(const std::string& name)>& wanted);
 
 // Lists the files of the source at `uri` without reading them. `wanted` selects files of a folder by relative name
 // (null: all). Returns NotFound if there are none.

@@ -13,7 +13,7 @@
 namespace espalier::format {
 namespace {
 
-const char* Expected(SourceFormat format) {
+const char* DescribeExpected(SourceFormat format) {
   switch (format) {
     case SourceFormat::kOgb: return "the folder of a data set of OGB, with raw/ in it";
     case SourceFormat::kNpy: return "a folder with graph.yaml";
@@ -44,7 +44,7 @@ constexpr Marker kMarkers[] = {{"graph.yaml", "read it with the format NPY"},
 
 // Returns a hint for messages if the folder has another format: "; found metadata.json: read it with the format
 // DGLChunked". Returns "" otherwise.
-std::string OtherFormat(const std::string& uri, const SourceAccess& access) {
+std::string DescribeOtherFormat(const std::string& uri, const SourceAccess& access) {
   const auto is_marker = [](const std::string& name) {
     return std::ranges::any_of(kMarkers, [&](const Marker& marker) { return name == marker.file; });
   };
@@ -105,19 +105,19 @@ Result<std::string> SourcePlace::Digest(const std::string& what,
 }
 
 Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
-  ASSIGN_OR_RETURN(FileFilter is_of_graph, FilesOfGraph(format, uri, access));
+  ASSIGN_OR_RETURN(FileFilter is_of_graph, MakeGraphFileFilter(format, uri, access));
   Result<SourcePlace> place = SourcePlace::Find(uri, access, std::move(is_of_graph));
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
-  const std::string other = OtherFormat(uri, access);
-  return NotFound(place.status().message() + ": as " + ToString(format) + " expected " + Expected(format) +
+  const std::string other = DescribeOtherFormat(uri, access);
+  return NotFound(place.status().message() + ": format " + ToString(format) + " expects " + DescribeExpected(format) +
                   (other.empty() ? "; data sets are not downloaded by name" : other));
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {
-  // Splits of these formats may identify edges by numbers, which digests that were cached by earlier versions ignore.
-  // Use another key for them.
-  const bool may_number = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
-  const std::string what = (may_number ? "numbered graph " : "graph ") + DigestedOptions(options);
+  // Digests of these formats that earlier versions cached ignore edge ids in splits (SourceDigest). A different key
+  // keeps such digests from being used.
+  const bool may_have_edge_ids = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
+  const std::string what = (may_have_edge_ids ? "numbered graph " : "graph ") + DigestedOptions(options);
   return place.Digest(what, [&](const std::string& path) {
     options.path = path;
     return SourceDigest(options);

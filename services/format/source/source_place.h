@@ -22,13 +22,13 @@ class SourcePlace {
   // it is not local; returns errors of StageSource.
   Result<std::string> Path();
 
-  // Returns Aborted, with the name of the first file that differs, if a local source has changed since Find; such a
-  // source is read in place. Always OK for a source in a store, whose copies do not change.
+  // Returns Aborted, with the name of the first file that differs, if a local source, which is read in place, has
+  // changed since Find. Always OK for a source in a store, whose copies do not change.
   Status CheckUnchanged() const;
 
-  // Returns compute(Path()), a digest of 64 hexadecimal digits. The digest is cached in the folder of the cache, by
-  // `what` and SourceFiles::Fingerprint (URI, names, sizes, and ETags or timestamps and inodes), so that the files do
-  // not have to be read or copied if it is known.
+  // Returns compute(Path()), a digest of 64 hexadecimal digits. The digest is cached under a key of `what`, which
+  // names the computation and its options, and SourceFiles::Fingerprint (URI, names, sizes, and ETags or timestamps and
+  // inodes). The files are not read or copied if the digest is in the cache.
   Result<std::string> Digest(const std::string& what,
                              const std::function<Result<std::string>(const std::string& path)>& compute);
 
@@ -42,7 +42,8 @@ class SourcePlace {
   std::optional<LocalSource> local_;
 };
 
-// Finds the files of a graph in `format` at `uri`. NotFound names the files of another format if they exist.
+// Finds the files of a graph in `format` at `uri`. If there are none, returns NotFound, with a hint if the folder has
+// the files of another format.
 Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access);
 
 // Returns SourceDigest for the files at `place`. Ignores options.path.

@@ -99,18 +99,19 @@ TEST_F(SourcePlaceTest, NamesExpectedFilesIfSourceIsEmpty) {
     EXPECT_EQ(none.code(), StatusCode::kNotFound) << uri;
     return none.message();
   };
-  EXPECT_EQ(message("ogbn-no-such-set", SourceFormat::kOgb),
-            "there is no file or folder ogbn-no-such-set: as OGB expected the folder of a data set of OGB, with raw/ "
-            "in it; data sets are not downloaded by name");
+  EXPECT_EQ(
+      message("ogbn-no-such-set", SourceFormat::kOgb),
+      "there is no file or folder ogbn-no-such-set: format OGB expects the folder of a data set of OGB, with raw/ "
+      "in it; data sets are not downloaded by name");
   EXPECT_THAT(message(cache_.path(), SourceFormat::kNpy),
-              HasSubstr("contains no files of a graph: as NPY expected a folder with graph.yaml"));
+              HasSubstr("contains no files of a graph: format NPY expects a folder with graph.yaml"));
 }
 
 // Tests a folder in a store, then local folders.
 TEST_F(SourcePlaceTest, NamesActualFormatOfFolder) {
   EXPECT_THAT(
       Find(kUri, SourceFormat::kNpy).status().message(),
-      HasSubstr("as NPY expected a folder with graph.yaml; found raw/edge.csv.gz: read it with the format OGB"));
+      HasSubstr("format NPY expects a folder with graph.yaml; found raw/edge.csv.gz: read it with the format OGB"));
   const testing::TemporaryFolder folder;
   const auto message = [&](const std::string& file, SourceFormat format) {
     const testing::TemporaryFolder other;

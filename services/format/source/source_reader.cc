@@ -27,7 +27,7 @@ bool IsText(const std::string& name) {
 
 // Adds the size of the text files to the expected work of the meter. Best effort: errors are ignored, because the meter
 // only serves to display progress.
-void ExpectText(const SourceReadOptions& options) {
+void AddExpectedTextBytes(const SourceReadOptions& options) {
   namespace fs = std::filesystem;
   if (options.meter == nullptr) return;
   if (options.format != SourceFormat::kOgb && options.format != SourceFormat::kTriples) return;
@@ -49,7 +49,7 @@ void ExpectText(const SourceReadOptions& options) {
 // Reads a graph without validation. An empty `scratch_folder` means memory.
 Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const std::string& scratch_folder,
                                          SourceNames* names) {
-  ExpectText(options);
+  AddExpectedTextBytes(options);
   switch (options.format) {
     case SourceFormat::kOgb: return ReadOgb(options, scratch_folder);
     case SourceFormat::kNpy: return ReadNpyFolder(options.path, scratch_folder);
@@ -63,7 +63,7 @@ Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const
       return std::move(triples.graph);
     }
   }
-  return InvalidArgument("source format number " + std::to_string(static_cast<int>(options.format)));
+  return InvalidArgument("unknown source format " + std::to_string(static_cast<int>(options.format)));
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 }
 
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder) {
-  ESPALIER_CHECK(!scratch_folder.empty()) << "no folder for files to be mapped";
+  ESPALIER_CHECK(!scratch_folder.empty()) << "MapSourceGraph needs a folder for scratch files";
   return ReadUnchecked(options, scratch_folder, nullptr);
 }
 

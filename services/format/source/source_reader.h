@@ -18,10 +18,10 @@ const char* ToString(SourceFormat format);  // "OGB", "NPY", "Triples", "DGLChun
 
 struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;
-  std::string path;  // a folder; for triples also a file
+  std::string path;  // a folder, or for triples also a file
   int threads = 1;
   TripleOptions triples;            // for kTriples
-  graph::LabelColumns labels = {};  // which columns may lack values
+  graph::LabelColumns labels = {};  // the columns that may lack values
   WorkMeter* meter = nullptr;       // unless null, counts the bytes of text files of OGB and triples
   // Receives one sentence for each input that was ignored or is probably a mistake. Null: warnings are discarded.
   std::vector<std::string>* warnings = nullptr;
@@ -39,8 +39,8 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
 // Returns the SHA-256 of everything that determines the graph: the format, its options, the relative names, sizes and
-// contents of the files of the source in sorted order (FilesOfGraph in source_content.h), and whether splits identify
-// edges by numbers.
+// contents of the files of the source in sorted order (MakeGraphFileFilter in source_content.h), and whether splits may
+// identify edges by row numbers or ids.
 Result<std::string> SourceDigest(const SourceReadOptions& options);
 // Returns the format and its options as text, the part of the digest that does not depend on the files.
 std::string DigestedOptions(const SourceReadOptions& options);

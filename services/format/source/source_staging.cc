@@ -51,6 +51,7 @@ Result<std::string> ComputeMd5(const storage::PartialFile& file, uint64_t size_b
   return hex;
 }
 
+// Downloads the files of a source into a cache entry.
 class Staging {
  public:
   Staging(const SourceFiles& source, const SourceAccess& access, storage::StoreLocation at,
@@ -95,7 +96,7 @@ class Staging {
   }
 
   Status Stage(const SourceFile& file, int parallel_requests) {
-    if (access_.stop_requested && access_.stop_requested()) return Cancelled("asked to stop staging " + source_.uri);
+    if (access_.stop_requested && access_.stop_requested()) return Cancelled("staging " + source_.uri + " was stopped");
     const storage::BlockDownload download = {
         .key = storage::JoinKey(at_.prefix, source_.is_folder ? file.name : last_name_),
         .size_bytes = file.size_bytes,
@@ -126,8 +127,9 @@ class Staging {
     return fdatasync(partial.descriptor) == 0 ? Status() : FromErrno(errno, "syncing " + partial.path);
   }
 
-  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again. If both downloads have the same
-  // MD5, the ETag is not an MD5, and the file is accepted. Otherwise the first download was damaged in transit.
+  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again, and accepts it if its MD5 is
+  // the ETag (the first download was damaged) or that of the first download (the ETag is not an MD5). Otherwise empties
+  // the file and returns DataLoss.
   Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
                   const storage::DownloadOptions& options) {
     const Result<std::string> first = ComputeMd5(partial, file.size_bytes);
@@ -161,7 +163,7 @@ Result<LocalSource> StageSource(const SourceFiles& source, const SourceAccess& a
   }
   const std::string fingerprint = source.Fingerprint();
   if (fingerprint.empty())
-    return Unimplemented(source.uri + ": its store does not report whether an object has changed");
+    return Unimplemented(source.uri + ": the store returns no ETags, which show whether an object has changed");
   ASSIGN_OR_RETURN(const storage::LocalCache cache, storage::LocalCache::Open(access.cache));
   ASSIGN_OR_RETURN(auto entry, cache.Pin("sources/" + fingerprint.substr(0, 32), Deadline::After(access.timeout)));
   const std::string store_uri = source.is_folder ? source.uri : source.uri.substr(0, source.uri.rfind('/'));

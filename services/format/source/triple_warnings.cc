@@ -12,7 +12,8 @@ constexpr size_t kShownBytes = 60;  // of a name in a message
 
 std::string Shown(std::string_view name) { return "'" + std::string(name.substr(0, kShownBytes)) + "'"; }
 
-bool Contains(std::string_view field, std::span<const std::string_view> words) {
+// Returns true if `words` contains `field`, compared in lower case without separators and suffixes.
+bool IsOneOf(std::string_view field, std::span<const std::string_view> words) {
   std::string name = ToLowerAscii(std::string(field));
   std::erase_if(name, [](char c) { return c == ' ' || c == '_' || c == '-' || c == '#' || c == ':' || c == '"'; });
   // Accept suffixes: "head_id", "relation_name", ":START_ID".
@@ -31,7 +32,7 @@ bool LooksLikeHeader(const std::array<std::string_view, 3>& fields) {
                                                     "edge",     "type", "link", "relations", "property", "edgetype"};
   static constexpr std::string_view kTails[] = {"tail", "t",  "object",  "obj", "o",     "target", "dst",        "dest",
                                                 "end",  "to", "entity2", "e2",  "tails", "node2",  "destination"};
-  return Contains(fields[0], kHeads) && Contains(fields[1], kRelations) && Contains(fields[2], kTails);
+  return IsOneOf(fields[0], kHeads) && IsOneOf(fields[1], kRelations) && IsOneOf(fields[2], kTails);
 }
 
 void TripleWarnings::AddHeader(const std::string& where, const std::array<std::string_view, 3>& fields) {

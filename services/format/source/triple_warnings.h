@@ -1,5 +1,5 @@
-// Collects warnings about triple files: probable header lines, and names with leading or trailing blanks. The reader
-// takes both as data.
+// Collects warnings about triple files: probable header lines, and names with leading or trailing blanks. ReadTriples
+// reads both as data.
 #pragma once
 
 #include <array>

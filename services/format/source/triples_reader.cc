@@ -31,7 +31,7 @@ using graph::SourceGraph;
 
 constexpr size_t kMaxRelations = 65'535;            // each is an edge type
 constexpr size_t kNumParts = 3;                     // files of a folder
-constexpr size_t kNumbersOfATriple = 4;             // head, relation, tail, part
+constexpr size_t kNumbersPerTriple = 4;             // head, relation, tail, part
 constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // numbers that are collected before they are appended
 
 struct NumberedName {
@@ -72,8 +72,8 @@ class TripleLog {
   // Returns the triples as U32 [m, 4]: head, relation, tail, part.
   Result<Tensor> Finish() && {
     RETURN_IF_ERROR(Flush());
-    const auto count = static_cast<int64_t>(numbers_.size() / kNumbersOfATriple);
-    return std::move(numbers_).Finish({count, static_cast<int64_t>(kNumbersOfATriple)});
+    const auto count = static_cast<int64_t>(numbers_.size() / kNumbersPerTriple);
+    return std::move(numbers_).Finish({count, static_cast<int64_t>(kNumbersPerTriple)});
   }
 
  private:
@@ -83,13 +83,14 @@ class TripleLog {
   std::vector<uint32_t> latest_;
 };
 
+// The content of all files.
 struct Triples {
   NameTable entities, relations;
   TripleLog log;
   TripleWarnings warnings;
 };
 
-Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, WorkMeter* meter, Triples& all) {
+Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, WorkMeter* meter, Triples& input) {
   ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, meter));
   bool is_first = true;
   while (true) {
@@ -110,41 +111,41 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
       return InvalidArgument(reader.Where() + ": a field is empty");
     }
     if (options.columns == TripleColumns::kRelationHeadTail) std::swap(fields[0], fields[1]);
-    if (is_first && LooksLikeHeader(fields)) all.warnings.AddHeader(reader.Where(), fields);
+    if (is_first && LooksLikeHeader(fields)) input.warnings.AddHeader(reader.Where(), fields);
     is_first = false;
     std::array<uint32_t, 3> numbers;
     for (size_t i = 0; i < fields.size(); ++i) {
-      const NumberedName name = (i == 1 ? all.relations : all.entities).Number(fields[i]);
-      if (name.is_new && HasBlankEnds(fields[i])) all.warnings.AddName(reader.Where(), fields[i]);
+      const NumberedName name = (i == 1 ? input.relations : input.entities).Number(fields[i]);
+      if (name.is_new && HasBlankEnds(fields[i])) input.warnings.AddName(reader.Where(), fields[i]);
       numbers[i] = name.id;
     }
-    if (all.relations.size() > kMaxRelations) {
+    if (input.relations.size() > kMaxRelations) {
       return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) +
                              " relations: is the relation the " +
                              (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") + " field?");
     }
-    RETURN_IF_ERROR(all.log.Add(numbers[0], numbers[1], numbers[2], part));
-    if (all.entities.size() >= std::numeric_limits<uint32_t>::max()) {
-      return InvalidArgument(reader.Where() + ": more than 2^32 - 1 entities");
+    RETURN_IF_ERROR(input.log.Add(numbers[0], numbers[1], numbers[2], part));
+    if (input.entities.size() >= std::numeric_limits<uint32_t>::max()) {
+      return InvalidArgument(reader.Where() + ": more than 2^32 - 2 entities");
     }
   }
 }
 
 Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options, const std::string& scratch_folder,
                           WorkMeter* meter) {
-  Triples all{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder), .warnings = {}};
+  Triples input{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder), .warnings = {}};
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    RETURN_IF_ERROR(ReadFile(path, options, 0, meter, all));
-    return all;
+    RETURN_IF_ERROR(ReadFile(path, options, 0, meter, input));
+    return input;
   }
   constexpr std::array<const char*, kNumParts> kFiles = {"train.txt", "valid.txt", "test.txt"};
   for (uint8_t part = 0; part < kFiles.size(); ++part) {
     const std::optional<std::string> file = FindPlainOrGzip(path, kFiles[part]);
     if (!file && part == 0) return NotFound(path + " has no train.txt (nor train.txt.gz)");
-    if (file) RETURN_IF_ERROR(ReadFile(*file, options, part, meter, all));
+    if (file) RETURN_IF_ERROR(ReadFile(*file, options, part, meter, input));
   }
-  return all;
+  return input;
 }
 
 // Sorts names. Returns the new position of each name by its old one.
@@ -163,8 +164,9 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
 }
 
 // Returns distinct names of relations that are valid in a schema: "/people/person" becomes "_people_person". Many names
-// may collide, for example all names of one length in a non-Latin script; last_number makes numbering them linear.
-std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relations) {
+// may collide, for example all names with the same number of bytes in a non-Latin script; last_number makes numbering
+// them linear.
+std::vector<std::string> MakeTypeNames(const std::vector<std::string>& relations) {
   constexpr size_t kMaxNameBytes = 116;  // leaves room for a number
   std::set<std::string> taken;
   std::map<std::string, uint32_t> last_number;
@@ -201,34 +203,35 @@ Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool make
                   const std::string& scratch_folder, SourceGraph& graph) {
   const size_t num_types = graph.schema.num_edge_types();
   const std::span<const uint32_t> values = triples.values<uint32_t>();
-  std::vector<uint64_t> of_type(num_types), of_part(num_types * kNumParts);
-  for (size_t at = 0; at < values.size(); at += kNumbersOfATriple) {
+  // By edge type; by edge type and part.
+  std::vector<uint64_t> num_edges(num_types), num_pairs(num_types * kNumParts);
+  for (size_t at = 0; at < values.size(); at += kNumbersPerTriple) {
     const uint16_t type = numbers.types[values[at + 1]];
-    ++of_type[type];
-    if (makes_splits) ++of_part[type * kNumParts + values[at + 3]];
+    ++num_edges[type];
+    if (makes_splits) ++num_pairs[type * kNumParts + values[at + 3]];
   }
-  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> heads, MakeArraySlots<uint32_t>(of_type, scratch_folder));
-  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> tails, MakeArraySlots<uint32_t>(of_type, scratch_folder));
-  ASSIGN_OR_RETURN(const ArraySlots<uint8_t> parts, MakeArraySlots<uint8_t>(of_type, scratch_folder));
-  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_heads, MakeArraySlots<uint64_t>(of_part, scratch_folder));
-  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_tails, MakeArraySlots<uint64_t>(of_part, scratch_folder));
-  std::vector<uint64_t> next_of_type(of_type.size()), next_of_part(of_part.size());
-  for (size_t at = 0; at < values.size(); at += kNumbersOfATriple) {
+  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> heads, MakeArraySlots<uint32_t>(num_edges, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> tails, MakeArraySlots<uint32_t>(num_edges, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint8_t> parts, MakeArraySlots<uint8_t>(num_edges, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_heads, MakeArraySlots<uint64_t>(num_pairs, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_tails, MakeArraySlots<uint64_t>(num_pairs, scratch_folder));
+  std::vector<uint64_t> next_edge(num_edges.size()), next_pair(num_pairs.size());
+  for (size_t at = 0; at < values.size(); at += kNumbersPerTriple) {
     const uint16_t type = numbers.types[values[at + 1]];
     const uint32_t head = numbers.ToEntity(values[at]), tail = numbers.ToEntity(values[at + 2]), part = values[at + 3];
-    const uint64_t edge = next_of_type[type]++;
+    const uint64_t edge = next_edge[type]++;
     heads.to_fill[type][edge] = head;
     tails.to_fill[type][edge] = tail;
     parts.to_fill[type][edge] = static_cast<uint8_t>(part);
     if (!makes_splits) continue;
-    const size_t list = type * kNumParts + part;
-    const uint64_t pair = next_of_part[list]++;
-    pair_heads.to_fill[list][pair] = head;
-    pair_tails.to_fill[list][pair] = tail;
+    const size_t slot = type * kNumParts + part;
+    const uint64_t pair = next_pair[slot]++;
+    pair_heads.to_fill[slot][pair] = head;
+    pair_tails.to_fill[slot][pair] = tail;
   }
-  const auto pairs = [&](size_t list) {
-    return graph::EdgePairs{.sources = graph::IdList::Of(pair_heads.arrays[list]),
-                            .destinations = graph::IdList::Of(pair_tails.arrays[list])};
+  const auto pairs = [&](size_t slot) {
+    return graph::EdgePairs{.sources = graph::IdList::Of(pair_heads.arrays[slot]),
+                            .destinations = graph::IdList::Of(pair_tails.arrays[slot])};
   };
   for (uint16_t type = 0; type < num_types; ++type) {
     graph::EdgeSet& edges = graph.edges.emplace_back();
@@ -247,17 +250,17 @@ Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool make
 
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
                                 const std::string& scratch_folder, WorkMeter* meter) {
-  ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options, scratch_folder, meter));
-  ASSIGN_OR_RETURN(const Tensor triples, std::move(all.log).Finish());
+  ASSIGN_OR_RETURN(Triples input, ReadFiles(path, options, scratch_folder, meter));
+  ASSIGN_OR_RETURN(const Tensor triples, std::move(input.log).Finish());
   TripleGraph result;
-  result.warnings = std::move(all.warnings).Take();
+  result.warnings = std::move(input.warnings).Take();
   TripleNumbers numbers;
-  result.entity_names = std::move(all.entities).TakeNames();
+  result.entity_names = std::move(input.entities).TakeNames();
   if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);
-  std::vector<std::string> relations = std::move(all.relations).TakeNames();
+  std::vector<std::string> relations = std::move(input.relations).TakeNames();
   // Edge types are sorted by name, so their names are made from sorted relations for both values of options.names.
   const std::vector<uint32_t> relation_ids = SortNames(relations);
-  const std::vector<std::string> type_names = RelationTypeNames(relations);
+  const std::vector<std::string> type_names = MakeTypeNames(relations);
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const std::string& name : type_names) edge_types.push_back({"entity", name, "entity"});
 

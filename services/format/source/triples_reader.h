@@ -23,7 +23,7 @@ struct TripleOptions {
 // The edge column with the file of each edge: U8, 0 train, 1 valid, 2 test. Edges of one type are in the order of files
 // and lines.
 inline constexpr char kTripleSplitColumn[] = "split";
-// The split of the edges of every relation by these files, if `path` is a folder.
+// The split of every relation if the source is a folder: the edges of train.txt, valid.txt and test.txt.
 inline constexpr char kTripleSplit[] = "files";
 
 struct TripleGraph {
@@ -39,7 +39,7 @@ struct TripleGraph {
 // Reads `path`, which is a file or a folder with train.txt and, optionally, valid.txt and test.txt; each file is plain
 // or gzip (.gz). With a `scratch_folder`, arrays and splits are built in unnamed, mapped files there, so that memory
 // holds the names only. `meter`, unless null, counts the bytes of the files. Returns InvalidArgument, which names the
-// line, for a line that is not a triple and for more than 65,535 relations.
+// line, for a line that is not a triple and for more than 65,535 relations or 2^32 - 2 entities.
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
                                 const std::string& scratch_folder = "", WorkMeter* meter = nullptr);
 

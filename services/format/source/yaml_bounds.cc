@@ -16,6 +16,7 @@ namespace {
 // each type and column.
 constexpr size_t kMaxValues = size_t{1} << 22;
 
+// Counts the values of a document while it is parsed.
 class DocumentBounds final : public YAML::EventHandler {
  public:
   explicit DocumentBounds(YamlReferences references) : references_(references) {}
@@ -25,9 +26,9 @@ class DocumentBounds final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { AddOne(mark, anchor); }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (references_ == YamlReferences::kRefused) RefuseReference(mark);
-    const auto named = values_of_.find(anchor);
-    if (named == values_of_.end()) throw YAML::ParserException(mark, "an alias inside its own anchor");
-    Add(mark, named->second);
+    const auto anchored = values_of_.find(anchor);
+    if (anchored == values_of_.end()) throw YAML::ParserException(mark, "an alias inside its own anchor");
+    Add(mark, anchored->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -46,7 +47,7 @@ class DocumentBounds final : public YAML::EventHandler {
   void OnMapEnd() override { Close(); }
 
  private:
-  struct Collection {
+  struct OpenValue {
     YAML::anchor_t anchor;
     size_t values_before;
   };
@@ -75,14 +76,14 @@ class DocumentBounds final : public YAML::EventHandler {
   }
 
   void Close() {
-    const Collection closed = open_.back();
+    const OpenValue closed = open_.back();
     open_.pop_back();
     if (closed.anchor != YAML::NullAnchor) values_of_[closed.anchor] = num_values_ - closed.values_before;
   }
 
   const YamlReferences references_;
   size_t num_values_ = 0;
-  std::vector<Collection> open_;
+  std::vector<OpenValue> open_;
   std::map<YAML::anchor_t, size_t> values_of_;  // number of values of each complete anchor
 };
 

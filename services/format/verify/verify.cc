@@ -14,32 +14,32 @@ void CountFiles(const PartitionEntry& entry, VerifyReport* report) {
 // Loads all partitions. Returns false if a partition cannot be loaded, which is a violation.
 bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const VerifyOptions& options,
              LoadedPartitioning* loaded, VerifyReport* report) {
-  const LoadOptions load = {.node_columns = true,
-                            .edge_columns = true,
-                            .original_edge_ids = true,
-                            .checksums = Checksums::kCompare,
-                            .threads = options.threads,
-                            .data_dir = options.data_dir,
-                            .cache_bytes = options.cache_bytes};
-  bool all_good = true;
+  const LoadOptions load_options = {.node_columns = true,
+                                    .edge_columns = true,
+                                    .original_edge_ids = true,
+                                    .checksums = Checksums::kCompare,
+                                    .threads = options.threads,
+                                    .data_dir = options.data_dir,
+                                    .cache_bytes = options.cache_bytes};
+  bool all_loaded = true;
   for (uint32_t p = 0; p < loaded->manifest.partitions.size(); ++p) {
-    Result<graph::Partition> partition = LoadPartition(store, prefix, loaded->manifest, PartitionId(p), load);
+    Result<graph::Partition> partition = LoadPartition(store, prefix, loaded->manifest, PartitionId(p), load_options);
     CountFiles(loaded->manifest.partitions[p], report);
     AddDone(options.meter, loaded->manifest.partitions[p].size_bytes());
     ++report->partitions;
     if (!partition.ok()) {
       report->Add("partition " + std::to_string(p) + ": " + partition.status().message());
-      all_good = false;
+      all_loaded = false;
       continue;
     }
     loaded->partitions.push_back(*std::move(partition));
   }
-  return all_good;
+  return all_loaded;
 }
 
 void ExpectWork(const Manifest& manifest, const VerifyOptions& options) {
-  const uint64_t looks_at_edges = options.source == nullptr ? 1 : 2;
-  AddExpected(options.meter, looks_at_edges * manifest.book.num_edges() * kMeteredBytesOfEdge);
+  const uint64_t num_passes = options.source == nullptr ? 1 : 2;
+  AddExpected(options.meter, num_passes * manifest.book.num_edges() * kMeteredBytesOfEdge);
   for (const PartitionEntry& entry : manifest.partitions) AddExpected(options.meter, entry.size_bytes());
 }
 

@@ -1,6 +1,6 @@
 // Verifies the files of a partitioning, by themselves and against the source graph: the implementation of `espalier
 // verify`. It recomputes all derived data and shares no code with the partitioner except the functions for names, the
-// layout and the positions of parallel edges (partition/parallel_edges.h).
+// layout and the positions of parallel edges (services/partition/parallel_edges.h).
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ struct VerifyOptions {
   int threads = 1;
   std::string data_dir;      // see LoadOptions
   uint64_t cache_bytes = 0;  // see LoadOptions
-  // Unless null, counts the bytes of all files, and kMeteredBytesOfEdge for each pass over an edge.
+  // Unless null, counts the bytes of all files, and kMeteredBytesOfEdge (verify_parts.h) for each visit of an
+  // edge.
   WorkMeter* meter = nullptr;
 };
 
@@ -29,17 +30,18 @@ struct VerifyReport {
 
   uint64_t partitions = 0, files = 0, bytes = 0, nodes = 0, edges = 0, columns = 0;  // verified
   bool compared_with_source = false;
-  Quality quality;  // recomputed; all zero if a partition cannot be loaded
+  Quality quality;  // recomputed; all zero if a partition cannot be loaded or node ids are invalid
   uint64_t num_violations = 0;
   std::vector<std::string> violations;  // the first kMaxViolations, in a fixed order
 
   bool ok() const { return num_violations == 0; }
+  // Counts a violation, and appends it to `violations` if there are fewer than kMaxViolations.
   void Add(std::string violation);
 };
 
 // Verifies the partitioning at `prefix`. Returns an error only if the manifest cannot be read; reports all other
-// problems as violations. Files are mapped. Memory holds two numbers per node and, with a source, one number per edge
-// of one type.
+// problems as violations. Files are mapped. Memory holds some numbers per node, the splits, and, with a source, one
+// number per edge of one type.
 Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::string& prefix,
                                         const VerifyOptions& options);
 

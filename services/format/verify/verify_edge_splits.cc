@@ -1,7 +1,7 @@
-// Verifies splits of edges over all partitions. PairsByOrdinal joins the parts of the partitions into one list of pairs
-// in original ids, which checks completeness and is then compared with the source. Held-out pairs are sorted by
-// destination and source, so that each destination with held-out pairs is found in its partition, and its in-edges are
-// looked up by binary search.
+// Verifies splits of edges over all partitions. CollectPairsByOrdinal joins a part of a split from all partitions into
+// one list of pairs in original ids and checks that the list is complete; the list is then compared with the source.
+// Held-out pairs are sorted by destination and source, so that each partition finds the pairs of its destination nodes,
+// and each in-edge of such a node among them, by binary search.
 #include <algorithm>
 #include <optional>
 
@@ -17,20 +17,21 @@ std::string EdgePartName(const LoadedPartitioning& loaded, const EdgeSplitEntry&
          "', " + graph::ToString(part);
 }
 
-const graph::EdgeSplitPart& OwnedPart(const graph::Partition& partition, const EdgeSplitEntry& split,
-                                      graph::SplitPartName part) {
+// Returns the edges of a part that a partition owns.
+const graph::EdgeSplitPart& GetOwnedPart(const graph::Partition& partition, const EdgeSplitEntry& split,
+                                         graph::SplitPartName part) {
   return partition.edge_splits.at(split.name).at(split.edge_type)[static_cast<size_t>(part)];
 }
 
 // Returns the edges of a part by ordinal, in original ids. Reports a violation and returns nullopt if the partitions do
 // not have each ordinal exactly once.
-std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
-                                               graph::SplitPartName part, VerifyReport* report) {
+std::optional<graph::EdgePairs> CollectPairsByOrdinal(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
+                                                      graph::SplitPartName part, VerifyReport* report) {
   const uint64_t totals[] = {split.train, split.validation, split.test};
   const uint64_t total = totals[static_cast<size_t>(part)];
   uint64_t stored = 0;
   for (const graph::Partition& partition : loaded.partitions) {
-    stored += static_cast<uint64_t>(OwnedPart(partition, split, part).ordinals.num_rows());
+    stored += static_cast<uint64_t>(GetOwnedPart(partition, split, part).ordinals.num_rows());
   }
   if (stored != total) {
     report->Add(EdgePartName(loaded, split, part) + ": partitions hold " + std::to_string(stored) +
@@ -43,7 +44,7 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
   std::vector<uint64_t> pair_sources(total), pair_destinations(total);
   std::vector<bool> seen(total, false);
   for (const graph::Partition& partition : loaded.partitions) {
-    const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
+    const graph::EdgeSplitPart& owned = GetOwnedPart(partition, split, part);
     const IdReader sources(owned.sources), destinations(owned.destinations), ordinals(owned.ordinals);
     const IdReader original_ids(partition.nodes[destination_type.value].original_ids);
     for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
@@ -61,13 +62,13 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
   return graph::EdgePairs{.sources = std::move(pair_sources), .destinations = std::move(pair_destinations)};
 }
 
-// Returns true if the stored positions of edges are those of the edges in `expected`, which has the same sources and
-// destinations as the part.
+// Returns true if the stored positions (EdgeSplitPart::positions) are those of the edges in `expected`, which has the
+// same sources and destinations as the part.
 bool PositionsMatch(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
                     const graph::EdgePairs& expected) {
   const std::span<const uint64_t> expected_ids = expected.edge_ids.ids();
   for (const graph::Partition& partition : loaded.partitions) {
-    const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
+    const graph::EdgeSplitPart& owned = GetOwnedPart(partition, split, part);
     std::vector<uint64_t> sources, edge_ids;
     const IdReader source_ids(owned.sources), ordinals(owned.ordinals);
     for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
@@ -90,6 +91,7 @@ bool PositionsMatch(const LoadedPartitioning& loaded, const EdgeSplitEntry& spli
 
 using EndPairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (destination, source), global ids, ascending
 
+// Returns the pairs of these parts of a split from all partitions.
 EndPairs ReadPairs(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
                    std::initializer_list<graph::SplitPartName> parts) {
   const NodeTypeId destination_type = loaded.book().schema().DestinationOf(EdgeTypeId(split.edge_type));
@@ -97,7 +99,7 @@ EndPairs ReadPairs(const LoadedPartitioning& loaded, const EdgeSplitEntry& split
   for (const graph::Partition& partition : loaded.partitions) {
     const uint64_t first = loaded.book().NodeFirst(destination_type)[partition.id.value];
     for (const graph::SplitPartName part : parts) {
-      const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
+      const graph::EdgeSplitPart& owned = GetOwnedPart(partition, split, part);
       const IdReader sources(owned.sources), destinations(owned.destinations);
       for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
         pairs.emplace_back(first + destinations[k], sources[k]);
@@ -108,19 +110,20 @@ EndPairs ReadPairs(const LoadedPartitioning& loaded, const EdgeSplitEntry& split
   return pairs;
 }
 
-EndPairs Swapped(EndPairs pairs) {
+EndPairs SwapEnds(EndPairs pairs) {
   for (auto& [destination, source] : pairs) std::swap(destination, source);
   std::sort(pairs.begin(), pairs.end());
   return pairs;
 }
 
 // The held-out pairs of one edge type.
-class HeldOutOfType {
+class HeldOutPairs {
  public:
-  HeldOutOfType(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, EdgeTypeId type, EndPairs held_out)
+  HeldOutPairs(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, EdgeTypeId type, EndPairs held_out)
       : loaded_(loaded), split_(split), type_(type), held_out_(std::move(held_out)) {}
 
-  void FindEdges(VerifyReport* report) const {
+  // Reports each held-out pair that is an edge.
+  void ReportEdges(VerifyReport* report) const {
     const NodeTypeId destination_type = loaded_.book().schema().DestinationOf(type_);
     for (const graph::Partition& partition : loaded_.partitions) {
       const graph::InEdges& edges = partition.in_edges[type_.value];
@@ -133,22 +136,23 @@ class HeldOutOfType {
         const auto next = std::lower_bound(pair, held_out_.end(), std::pair(destination + 1, uint64_t{0}));
         for (uint64_t k = indptr[row]; k < indptr[row + 1]; ++k) {
           const std::pair ends(destination, indices[k]);
-          if (std::binary_search(pair, next, ends)) report->Add(Name(ends) + " is held out and is an edge");
+          if (std::binary_search(pair, next, ends)) report->Add(Describe(ends) + " is held out and is an edge");
         }
         pair = next;
       }
     }
   }
 
-  void FindTrainingPairs(VerifyReport* report) const {
+  // Reports each held-out pair that is also in the training part.
+  void ReportTrainingPairs(VerifyReport* report) const {
     for (const auto& ends : ReadPairs(loaded_, split_, {graph::SplitPartName::kTrain})) {
       if (!std::binary_search(held_out_.begin(), held_out_.end(), ends)) continue;
-      report->Add(Name(ends) + " is held out and is trained on");
+      report->Add(Describe(ends) + " is held out and is trained on");
     }
   }
 
  private:
-  std::string Name(const std::pair<uint64_t, uint64_t>& ends) const {
+  std::string Describe(const std::pair<uint64_t, uint64_t>& ends) const {
     const graph::GraphSchema& schema = loaded_.book().schema();
     return "split '" + split_.name +
            "': " + std::to_string(loaded_.original_of[schema.SourceOf(type_).value][ends.second]) + " -> " +
@@ -167,24 +171,24 @@ void VerifyHeldOut(const LoadedPartitioning& loaded, const EdgeSplitEntry& split
   EndPairs pairs = ReadPairs(loaded, split, {graph::SplitPartName::kValidation, graph::SplitPartName::kTest});
   const std::optional<uint16_t> reverse = split.held_out->reverse;
   if (reverse.has_value()) {
-    EndPairs swapped = Swapped(pairs);
+    EndPairs swapped = SwapEnds(pairs);
     if (*reverse == type.value) {
       pairs.insert(pairs.end(), swapped.begin(), swapped.end());
       std::sort(pairs.begin(), pairs.end());
     } else {
-      HeldOutOfType(loaded, split, EdgeTypeId(*reverse), std::move(swapped)).FindEdges(report);
+      HeldOutPairs(loaded, split, EdgeTypeId(*reverse), std::move(swapped)).ReportEdges(report);
     }
   }
-  const HeldOutOfType held_out(loaded, split, type, std::move(pairs));
-  held_out.FindEdges(report);
-  held_out.FindTrainingPairs(report);
+  const HeldOutPairs held_out(loaded, split, type, std::move(pairs));
+  held_out.ReportEdges(report);
+  held_out.ReportTrainingPairs(report);
 }
 
 }  // namespace
 
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report) {
   for (const EdgeSplitEntry& split : loaded.manifest.edge_splits) {
-    for (const graph::SplitPartName part : kSplitParts) PairsByOrdinal(loaded, split, part, report);
+    for (const graph::SplitPartName part : kSplitParts) CollectPairsByOrdinal(loaded, split, part, report);
     if (split.held_out.has_value()) VerifyHeldOut(loaded, split, report);
   }
 }
@@ -205,14 +209,14 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
     const graph::EdgeSplit& expected = named->second.at(split.edge_type);
     const graph::EdgePairs* const parts[] = {&expected.train, &expected.validation, &expected.test};
     for (const graph::SplitPartName part : kSplitParts) {
-      const std::optional<graph::EdgePairs> pairs = PairsByOrdinal(loaded, split, part, report);
+      const std::optional<graph::EdgePairs> pairs = CollectPairsByOrdinal(loaded, split, part, report);
       if (!pairs.has_value()) continue;
       const graph::EdgePairs& of_source = *parts[static_cast<size_t>(part)];
       if (pairs->sources != of_source.sources || pairs->destinations != of_source.destinations) {
-        report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
+        report->Add(EdgePartName(loaded, split, part) + ": its edges differ from the source's");
       } else if (!PositionsMatch(loaded, split, part, of_source)) {
         report->Add(EdgePartName(loaded, split, part) +
-                    ": of edges with the same endpoints, it selects others than the source's split");
+                    ": it selects other edges than the source's split among edges with the same endpoints");
       }
     }
   }

@@ -46,7 +46,7 @@ void CountOutDegrees(const TypedEdges& edges, std::vector<uint64_t>* out_degree)
   for (uint64_t k = 0; k < num_edges; ++k) ++(*out_degree)[edges.indices[k]];
 }
 
-// `out_degree` is indexed by the global id of the source.
+// Compares the out-degree columns of an edge type with `out_degree`, which is indexed by the global id of the source.
 void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const std::vector<uint64_t>& out_degree,
                       VerifyReport* report) {
   const NodeTypeId source = loaded.book().schema().SourceOf(type);
@@ -63,9 +63,9 @@ void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const s
     for (uint64_t local = 0; local < partition.nodes[source.value].count; ++local) {
       const auto stored = static_cast<uint64_t>(column->second.ValueAsInt(static_cast<int64_t>(local)));
       if (stored == out_degree[first + local]) continue;
-      report->Add("column '" + name + "' says " + std::to_string(stored) + " for node " +
-                  std::to_string(loaded.original_of[source.value][first + local]) + ", it has " +
-                  std::to_string(out_degree[first + local]) + " such edges");
+      report->Add("column '" + name + "' is " + std::to_string(stored) + " for node " +
+                  std::to_string(loaded.original_of[source.value][first + local]) + ": expected its out-degree, " +
+                  std::to_string(out_degree[first + local]));
     }
   }
 }
@@ -118,7 +118,7 @@ void VerifySourceColumns(const TypedEdges& edges, VerifyReport* report) {
     const Tensor& copies = found->second;
     for (uint64_t k = 0; k < num_edges; ++k) {
       if (column.SameRow(copies, k, edges.indices[k])) continue;
-      report->Add(edges.Where(k) + ": column '" + name + "' is not a copy of its source's");
+      report->Add(edges.Where(k) + ": column '" + name + "' is not a copy of the source node's value");
     }
   }
 }

@@ -44,9 +44,9 @@ void VerifyDirectory(NodeTypeId type, const LoadedPartitioning& loaded, VerifyRe
     for (uint64_t k = 0; k < static_cast<uint64_t>(slice.global_ids.num_rows()); ++k) {
       const uint64_t expected = loaded.global_of[type.value][slice.first + k];
       if (global_ids[k] == expected || expected == kNoNode) continue;
-      report->Add("the directory of partition " + std::to_string(partition.id.value) + " gives " +
-                  NodeName(loaded, type, slice.first + k) + " global id " + std::to_string(global_ids[k]) +
-                  ", it has " + std::to_string(expected));
+      report->Add("the directory of partition " + std::to_string(partition.id.value) + " maps " +
+                  NodeName(loaded, type, slice.first + k) + " to global id " + std::to_string(global_ids[k]) +
+                  ": expected " + std::to_string(expected));
     }
   }
 }
@@ -64,7 +64,7 @@ void VerifyPart(const LoadedPartitioning& loaded, const SplitEntry& split, graph
     const auto& parts = partition.splits.at(split.name).at(split.node_type);
     stored += static_cast<uint64_t>(parts[static_cast<size_t>(part)].local_ids.num_rows());
   }
-  const std::vector<uint64_t> nodes = NodesByOrdinal(loaded, split, part);
+  const std::vector<uint64_t> nodes = CollectNodesByOrdinal(loaded, split, part);
   if (stored != nodes.size()) {
     report->Add(PartName(loaded, split, part) + ": partitions hold " + std::to_string(stored) +
                 " nodes, the manifest says " + std::to_string(nodes.size()));
@@ -83,8 +83,8 @@ void VerifyPart(const LoadedPartitioning& loaded, const SplitEntry& split, graph
 
 }  // namespace
 
-std::vector<uint64_t> NodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
-                                     graph::SplitPartName part) {
+std::vector<uint64_t> CollectNodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
+                                            graph::SplitPartName part) {
   const uint64_t totals[] = {split.train, split.validation, split.test};
   std::vector<uint64_t> nodes(totals[static_cast<size_t>(part)], kNoNode);
   for (const graph::Partition& partition : loaded.partitions) {

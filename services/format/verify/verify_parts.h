@@ -16,8 +16,8 @@ inline constexpr uint64_t kMeteredBytesOfEdge = 12;  // the source id, a share o
 struct LoadedPartitioning {
   Manifest manifest;
   std::vector<graph::Partition> partitions;
-  std::vector<std::vector<uint64_t>> original_of;  // by NodeTypeId, by global id
-  std::vector<std::vector<uint64_t>> global_of;    // by NodeTypeId, by original id; kNoNode: not owned
+  std::vector<std::vector<uint64_t>> original_of;  // original ids, by NodeTypeId, then by global id
+  std::vector<std::vector<uint64_t>> global_of;    // global ids, by NodeTypeId, then by original id; kNoNode: not owned
   WorkMeter* meter = nullptr;                      // see VerifyOptions
 
   const graph::PartitionBook& book() const { return manifest.book; }
@@ -39,7 +39,8 @@ class IdReader {
 
 // Each of the following functions verifies one property and adds violations to the report.
 
-// Every node is owned exactly once, and the directory inverts the original ids. Fills original_of and global_of.
+// Every node is owned exactly once, and the directory maps each original id to its global id. Fills original_of and
+// global_of.
 void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
 // The ordinals of each part of a split number its nodes, over all partitions, in ascending order of original ids, and
 // no node is in two parts.
@@ -60,9 +61,9 @@ bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& so
 void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
 
 // Returns the original ids of the nodes of a part of a split, by ordinal; kNoNode if no partition has the ordinal.
-std::vector<uint64_t> NodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
-                                     graph::SplitPartName part);
-// Returns the name of the time column in the order of in-edges; "" if the order does not start with a time.
+std::vector<uint64_t> CollectNodesByOrdinal(const LoadedPartitioning& loaded, const SplitEntry& split,
+                                            graph::SplitPartName part);
+// Returns the name of the time column in Manifest::in_edge_order; "" if the order does not start with a time.
 std::string FindTimeColumn(const Manifest& manifest);
 // Compares element i of `a` with element j of `b`, two columns of one number per row with the same dtype. Returns -1, 0
 // or 1.

@@ -12,7 +12,7 @@ namespace {
 
 using Loads = std::vector<uint64_t>;  // by partition
 
-// Adds largest load / average load. Adds nothing if the total is 0.
+// Sets balance[name] to largest load / average load. Does nothing if all loads are 0.
 void AddBalance(const std::string& name, const Loads& loads, std::map<std::string, double>* balance) {
   uint64_t total = 0;
   for (const uint64_t load : loads) total += load;
@@ -22,7 +22,7 @@ void AddBalance(const std::string& name, const Loads& loads, std::map<std::strin
 }
 
 // Returns the number of owned nodes in the training parts of the given splits, by partition. Each node counts once.
-Loads TrainNodes(const LoadedPartitioning& loaded, const std::set<std::string>& split_names) {
+Loads CountTrainNodes(const LoadedPartitioning& loaded, const std::set<std::string>& split_names) {
   Loads loads;
   for (const graph::Partition& partition : loaded.partitions) {
     std::set<std::pair<uint16_t, uint32_t>> nodes;
@@ -39,7 +39,7 @@ Loads TrainNodes(const LoadedPartitioning& loaded, const std::set<std::string>& 
 
 // Returns all possible values of the balance of training nodes. The manifest does not record whether the nodes of all
 // splits or of a single split were balanced.
-std::set<double> TrainNodeBalances(const LoadedPartitioning& loaded) {
+std::set<double> ComputeTrainNodeBalances(const LoadedPartitioning& loaded) {
   std::set<std::string> all;
   for (const SplitEntry& split : loaded.manifest.splits) all.insert(split.name);
   std::vector<std::set<std::string>> choices = {all};
@@ -47,13 +47,14 @@ std::set<double> TrainNodeBalances(const LoadedPartitioning& loaded) {
   std::set<double> balances;
   for (const std::set<std::string>& names : choices) {
     std::map<std::string, double> balance;
-    AddBalance("train-nodes", TrainNodes(loaded, names), &balance);
+    AddBalance("train-nodes", CountTrainNodes(loaded, names), &balance);
     for (const auto& [name, value] : balance) balances.insert(value);
   }
   return balances;
 }
 
-// Counts the cut edges, and the distinct sources of in-edges that a partition does not own, summed over partitions.
+// Adds the number of cut edges to *cut_edges. Adds to *remote_sources, for each partition, the number of distinct
+// source nodes of its in-edges that other partitions own.
 void CountCut(const LoadedPartitioning& loaded, uint64_t* cut_edges, uint64_t* remote_sources) {
   const graph::PartitionBook& book = loaded.book();
   for (const graph::Partition& partition : loaded.partitions) {
@@ -75,7 +76,8 @@ void CountCut(const LoadedPartitioning& loaded, uint64_t* cut_edges, uint64_t* r
   }
 }
 
-std::map<std::string, double> Balances(const LoadedPartitioning& loaded) {
+// Returns all balances except that of training nodes, by their names in the manifest.
+std::map<std::string, double> ComputeBalances(const LoadedPartitioning& loaded) {
   const graph::PartitionBook& book = loaded.book();
   std::map<std::string, double> balance;
   Loads nodes(book.num_partitions(), 0), edges(book.num_partitions(), 0);
@@ -100,7 +102,7 @@ std::map<std::string, double> Balances(const LoadedPartitioning& loaded) {
 // Compares with a tolerance, because the partitioner may use another formula with other rounding.
 bool IsClose(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)}); }
 
-void Expect(const std::string& what, double recorded, double found, VerifyReport* report) {
+void CheckRecorded(const std::string& what, double recorded, double found, VerifyReport* report) {
   if (IsClose(recorded, found)) return;
   report->Add("quality." + what + " is recorded as " + std::to_string(recorded) + ", but is " + std::to_string(found));
 }
@@ -121,23 +123,23 @@ void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report) {
     report->Add("quality.cut_edges is recorded as " + std::to_string(recorded.cut_edges) + ", but is " +
                 std::to_string(quality.cut_edges));
   }
-  Expect("cut_ratio", recorded.cut_ratio, quality.cut_ratio, report);
-  Expect("replication", recorded.replication, quality.replication, report);
+  CheckRecorded("cut_ratio", recorded.cut_ratio, quality.cut_ratio, report);
+  CheckRecorded("replication", recorded.replication, quality.replication, report);
 
-  const std::map<std::string, double> balances = Balances(loaded);
+  const std::map<std::string, double> balances = ComputeBalances(loaded);
   for (const auto& [name, value] : recorded.balance) {
     if (name == "train-nodes") {
-      const std::set<double> possible = TrainNodeBalances(loaded);
+      const std::set<double> possible = ComputeTrainNodeBalances(loaded);
       const auto match = std::find_if(possible.begin(), possible.end(),
                                       [&stated = value](double balance) { return IsClose(balance, stated); });
       quality.balance[name] = match != possible.end() ? *match : (possible.empty() ? 0 : *possible.begin());
     } else if (const auto known = balances.find(name); known != balances.end()) {
       quality.balance[name] = known->second;
     } else {
-      report->Add("quality.balance has '" + name + "', which counts no nodes or edges");
+      report->Add("quality.balance has '" + name + "', which is not a balance of nodes or edges");
       continue;
     }
-    Expect("balance." + name, value, quality.balance[name], report);
+    CheckRecorded("balance." + name, value, quality.balance[name], report);
   }
 }
 

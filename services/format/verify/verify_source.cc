@@ -26,19 +26,20 @@ bool SameKind(const Tensor& a, const Tensor& b) {
 
 // Returns the partition's column `name`, which holds some rows of the source graph's column `source`. Reports a
 // violation and returns null if the partition has no such column, or one with another dtype or row shape (SameKind).
-const Tensor* Counterpart(const std::map<std::string, Tensor>& columns, const std::string& name, const Tensor& source,
-                          const std::string& where, VerifyReport* report) {
+const Tensor* FindCounterpart(const std::map<std::string, Tensor>& columns, const std::string& name,
+                              const Tensor& source, const std::string& where, VerifyReport* report) {
   const auto found = columns.find(name);
   if (found == columns.end()) {
     report->Add(where + ": there is no column '" + name + "'");
     return nullptr;
   }
   if (SameKind(found->second, source)) return &found->second;
-  report->Add(where + ": column '" + name + "' is " + found->second.ToString() + ", the source's " + source.ToString());
+  report->Add(where + ": column '" + name + "' is " + found->second.ToString() + ", the source's is " +
+              source.ToString());
   return nullptr;
 }
 
-// Returns no scales for a column without them.
+// Returns the scales of column `name`; empty if it has none.
 std::vector<float> FindScales(const std::map<std::string, std::vector<float>>& scales, const std::string& name) {
   const auto found = scales.find(name);
   return found == scales.end() ? std::vector<float>() : found->second;
@@ -51,7 +52,7 @@ void CompareNodeColumns(const LoadedPartitioning& loaded, const graph::Partition
                             loaded.book().schema().NodeTypeName(type) + "'";
   const IdReader original_ids(nodes.original_ids);
   for (const auto& [name, column] : source.columns) {
-    const Tensor* stored = Counterpart(nodes.columns, name, column, where, report);
+    const Tensor* stored = FindCounterpart(nodes.columns, name, column, where, report);
     if (stored == nullptr) continue;
     if (FindScales(nodes.scales, name) != FindScales(source.scales, name)) {
       report->Add(where + ": the scales of column '" + name + "' differ from the source's");
@@ -94,8 +95,8 @@ void CompareSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& s
     const graph::NodeSplit& expected = named->second.at(split.node_type);
     const std::vector<uint64_t>* parts[] = {&expected.train, &expected.validation, &expected.test};
     for (const graph::SplitPartName part : kSplitParts) {
-      if (NodesByOrdinal(loaded, split, part) == *parts[static_cast<size_t>(part)]) continue;
-      report->Add("split '" + split.name + "', " + graph::ToString(part) + ": its nodes are not the source's");
+      if (CollectNodesByOrdinal(loaded, split, part) == *parts[static_cast<size_t>(part)]) continue;
+      report->Add("split '" + split.name + "', " + graph::ToString(part) + ": its nodes differ from the source's");
     }
   }
 }
@@ -117,7 +118,7 @@ class OrderedSourceEdges {
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
     std::vector<uint64_t> next(first_.begin(), first_.end() - 1);
     for (uint64_t row = 0; row < rows_.size(); ++row) rows_[next[global_of[destinations_[row]]]++] = row;
-    for (size_t node = 0; node + 1 < first_.size(); ++node) SortNode(node);
+    for (size_t node = 0; node + 1 < first_.size(); ++node) SortInEdges(node);
   }
 
   // Returns the rows of the in-edges of the destination with this global id.
@@ -130,7 +131,7 @@ class OrderedSourceEdges {
   }
 
  private:
-  void SortNode(size_t node) {
+  void SortInEdges(size_t node) {
     const auto begin = rows_.begin() + static_cast<std::ptrdiff_t>(first_[node]);
     const auto end = rows_.begin() + static_cast<std::ptrdiff_t>(first_[node + 1]);
     std::sort(begin, end, [this](uint64_t a, uint64_t b) {
@@ -143,8 +144,8 @@ class OrderedSourceEdges {
   const graph::EdgeSet& edges_;
   IdReader sources_, destinations_;
   const Tensor* times_ = nullptr;
-  std::vector<uint64_t> first_;  // index in rows_, by global id of the destination
-  std::vector<uint64_t> rows_;
+  std::vector<uint64_t> first_;  // index in rows_ of the first in-edge, by global id of the destination
+  std::vector<uint64_t> rows_;   // rows of the source's edge list
 };
 
 // Compares one edge type of one partition with the source.
@@ -160,7 +161,7 @@ class EdgeComparison {
     const graph::InEdges& in_edges = partition_.in_edges[type_.value];
     const std::string where =
         "partition " + std::to_string(partition_.id.value) + ", edge type '" + schema.EdgeType(type_).Name() + "'";
-    const std::vector<std::pair<const Tensor*, const Tensor*>> columns = Columns(where, report);
+    const std::vector<std::pair<const Tensor*, const Tensor*>> columns = PairColumns(where, report);
     const IdReader indptr(in_edges.indptr);
     for (uint64_t local = 0; local < loaded_.book().NumOwnedNodes(partition_.id, destination); ++local) {
       const uint64_t global = loaded_.book().NodeFirst(destination)[partition_.id.value] + local;
@@ -197,11 +198,12 @@ class EdgeComparison {
   }
 
   // Returns the columns to compare, as pairs of a column of the partition and a column of the source.
-  std::vector<std::pair<const Tensor*, const Tensor*>> Columns(const std::string& where, VerifyReport* report) const {
+  std::vector<std::pair<const Tensor*, const Tensor*>> PairColumns(const std::string& where,
+                                                                   VerifyReport* report) const {
     std::vector<std::pair<const Tensor*, const Tensor*>> columns;
     const auto& stored = partition_.edge_columns[type_.value];
     for (const auto& [name, column] : source_.columns) {
-      const Tensor* counterpart = Counterpart(stored, name, column, where, report);
+      const Tensor* counterpart = FindCounterpart(stored, name, column, where, report);
       if (counterpart != nullptr) columns.emplace_back(counterpart, &column);
     }
     for (const auto& [name, column] : stored) {
@@ -212,8 +214,8 @@ class EdgeComparison {
   }
 
   bool IsSourceColumn(const std::string& name) const {
-    const std::vector<std::string>& made = loaded_.manifest.source_columns;
-    return std::any_of(made.begin(), made.end(),
+    const std::vector<std::string>& source_columns = loaded_.manifest.source_columns;
+    return std::any_of(source_columns.begin(), source_columns.end(),
                        [&](const std::string& column) { return name == graph::SourceColumnName(column); });
   }
 
@@ -229,7 +231,7 @@ class EdgeComparison {
 bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report) {
   const graph::PartitionBook& book = loaded.book();
   if (!(book.schema() == source.schema)) {
-    report->Add("the partitioning's node and edge types are not the source's");
+    report->Add("the partitioning's node and edge types differ from the source's");
     return false;
   }
   bool comparable = true;

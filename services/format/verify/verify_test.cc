@@ -134,7 +134,7 @@ TEST_F(VerifyTest, FindsNodesWithTwoOwnersAndWithoutOwner) {
 TEST_F(VerifyTest, FindsAWrongDirectory) {
   set_.partitions[0].directory[1].global_ids = U32Of({0, 1});  // paper 1 has global id 3
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
-              ElementsAre(HasSubstr("directory of partition 0 gives node 1 of 'paper' global id 1, it has 3")));
+              ElementsAre(HasSubstr("directory of partition 0 maps node 1 of 'paper' to global id 1: expected 3")));
 }
 
 TEST_F(VerifyTest, FindsInconsistentSplitCounts) {
@@ -147,7 +147,8 @@ TEST_F(VerifyTest, FindsANodeInTwoParts) {
   // Paper 4, the only validation node, has local id 2 in partition 0; local id 0 is a training node.
   set_.partitions[0].splits["public"][1][1].local_ids = U32Of({0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("node 0 of 'paper' is in two parts")));
-  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its nodes are not the source's")));
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              Contains(HasSubstr("validation: its nodes differ from the source's")));
 }
 
 TEST_F(VerifyTest, FindsEdgesOutOfOrder) {
@@ -161,7 +162,8 @@ TEST_F(VerifyTest, FindsEdgesOutOfOrder) {
 
 TEST_F(VerifyTest, FindsAWrongOutDegree) {
   set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32Of({2, 1});  // author 2 has no edges
-  EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("says 1 for node 2, it has 0 such edges")));
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              Contains(HasSubstr("is 1 for node 2: expected its out-degree, 0")));
 }
 
 TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
@@ -175,8 +177,9 @@ TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
   std::vector<uint32_t> wrong(ids.values<uint32_t>().begin(), ids.values<uint32_t>().end());
   wrong[1] += 1;
   ids = U32Of(wrong);
-  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
-              ElementsAre(HasSubstr("position 1): column 'source.original_id' is not a copy of its source's")));
+  EXPECT_THAT(
+      Verify(Against::kFilesOnly).violations,
+      ElementsAre(HasSubstr("position 1): column 'source.original_id' is not a copy of the source node's value")));
 }
 
 // The manifest, not the name, determines which columns are copies.
@@ -221,7 +224,7 @@ TEST_F(VerifyTest, FindsColumnsThatDiffer) {
   graph_.edges[1].columns["weight"] = Tensor::FromVector<float>({1, 2, 3, 4, 5, 6, 8});
   const std::vector<std::string> violations = Verify(Against::kSource).violations;
   EXPECT_THAT(violations, Contains(HasSubstr("column 'label' of node 4 differs")));
-  EXPECT_THAT(violations, Contains(HasSubstr("column 'feat' is F32 [3, 2], the source's F32 [5, 3]")));
+  EXPECT_THAT(violations, Contains(HasSubstr("column 'feat' is F32 [3, 2], the source's is F32 [5, 3]")));
   EXPECT_THAT(violations, Contains(HasSubstr("column 'half' is not in the source")));
   EXPECT_THAT(violations, Contains(HasSubstr("a column of edge 6 differs")));
 }
@@ -252,21 +255,23 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDuplicateAndWrongEdges) {
                                  "says 4")));
   manifest_.edge_splits[0].train = 3;
   graph_.edge_splits["links"][1].validation = {{4}, {1}};
-  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its edges are not the source's")));
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              Contains(HasSubstr("validation: its edges differ from the source's")));
 }
 
 TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
-              ElementsAre("split 'links' of 'paper:cites:paper', train: of edges with the same endpoints, it selects "
-                          "others than the source's split"));
+              ElementsAre("split 'links' of 'paper:cites:paper', train: it selects other edges than the source's split "
+                          "among edges with the same endpoints"));
   set_ = TinyPartitions(graph_);
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
   EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // positions are ordered by time
   positions = U32Of({5, 3, 0});
-  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it selects others than the source's split")));
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              Contains(HasSubstr("it selects other edges than the source's split")));
   positions = U32Of({5, 6, 0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));

@@ -1,7 +1,7 @@
-// Checker walks the field table and the document together. Object visits the fields of the table in order, so the
-// result does not depend on the order in the document. A field in the document is checked by its type (Given); a
-// missing field gets its default, an object of defaults, or a violation (Missing). An invalid value becomes a discarded
-// JSON value and the walk continues, so that one run reports all violations.
+// Checker walks the field table and the document together. CheckObject visits the fields of the table in order, so the
+// result does not depend on the order in the document. A field in the document is checked by its type (CheckField). A
+// missing field gets its default or an object of defaults, or it is a violation (AddMissing). An invalid value becomes
+// a discarded JSON value and the walk continues, so that one run reports all violations.
 #include "services/job/checks/check_fields.h"
 
 #include <algorithm>
@@ -18,7 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+std::string JoinPath(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
 
 // ^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$
 bool IsQuantity(const std::string& text) {
@@ -41,20 +43,20 @@ bool IsQuantity(const YamlNode& node) {
 
 class Checker {
  public:
-  Checker(RunsOn runs_on, SpecTraining training, CheckedDocument* document, Violations* violations)
-      : runs_on_(runs_on), training_(training), document_(document), violations_(violations) {}
+  Checker(RunsOn runs_on, SpecTraining spec_training, CheckedDocument* document, Violations* violations)
+      : runs_on_(runs_on), spec_training_(spec_training), document_(document), violations_(violations) {}
 
-  Json Object(const TableNode& table, const YamlNode* node, const std::string& path) {
-    if (node != nullptr && node->kind == YamlKind::kMap) RefuseUnknown(table, *node, path);
+  Json CheckObject(const TableNode& table, const YamlNode* node, const std::string& path) {
+    if (node != nullptr && node->kind == YamlKind::kMap) ReportUnknown(table, *node, path);
     Json object = Json::object();
     for (const TableNode& field : table.fields) {
-      const std::string field_path = Joined(path, field.name);
+      const std::string field_path = JoinPath(path, field.name);
       const YamlNode* value = FindValue(node, field.name);
       if (value != nullptr) {
-        Json checked = Given(field, *value, field_path);
+        Json checked = CheckField(field, *value, field_path);
         if (!checked.is_discarded()) object[field.name] = std::move(checked);
       } else {
-        Missing(field, node, field_path, &object);
+        AddMissing(field, node, field_path, &object);
       }
     }
     return object;
@@ -70,19 +72,19 @@ class Checker {
     return nullptr;
   }
 
-  void RefuseUnknown(const TableNode& table, const YamlNode& node, const std::string& path) {
+  void ReportUnknown(const TableNode& table, const YamlNode& node, const std::string& path) {
     for (const YamlEntry& entry : node.entries) {
       if (table.Find(entry.key) != nullptr) continue;
       std::vector<std::string> names;
       for (const TableNode& field : table.fields) names.push_back(field.name);
       std::string suggestion = DidYouMean(entry.key, names);
-      if (suggestion.empty()) suggestion = OtherPlaces(entry.key);
-      violations_->Add(entry.key_at, Joined(path, Shown(entry.key)), "unknown field" + suggestion);
+      if (suggestion.empty()) suggestion = SuggestOtherPaths(entry.key);
+      violations_->Add(entry.key_at, JoinPath(path, Shown(entry.key)), "unknown field" + suggestion);
     }
   }
 
-  // Returns " (did you mean 'spec.training.evaluation'?)" if one or two fields elsewhere have this name, or "".
-  static std::string OtherPlaces(const std::string& name) {
+  // Returns " (did you mean 'spec.training.evaluation'?)" if one or two fields of other objects have this name, or "".
+  static std::string SuggestOtherPaths(const std::string& name) {
     std::vector<std::string> places;
     for (const FieldSpec& field : FieldTable()) {
       const size_t dot = field.path.rfind('.');
@@ -92,12 +94,13 @@ class Checker {
     return " (did you mean " + places.front() + (places.size() == 2 ? " or " + places.back() : "") + "?)";
   }
 
-  void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
+  void AddMissing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
     const FieldSpec& spec = *field.spec;
     const bool is_training = field_path == "spec.training";
     if (spec.required || (is_training && NeedsTraining(parent))) {
-      violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
-                       "is missing: " + (is_training ? ExpectedTraining(spec) : "expected " + DescribeExpected(spec)));
+      violations_->Add(
+          parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
+          "is missing: " + (is_training ? DescribeExpectedTraining(spec) : "expected " + DescribeExpected(spec)));
       return;
     }
     if (HasDefault(spec)) {
@@ -106,48 +109,48 @@ class Checker {
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
     } else if (HasObjectDefault(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
-      (*object)[field.name] = Object(field, nullptr, field_path);
+      (*object)[field.name] = CheckObject(field, nullptr, field_path);
     }
   }
 
   // Returns whether a missing spec.training is an error in the object `spec`.
   bool NeedsTraining(const YamlNode* spec) const {
-    if (training_ != SpecTraining::kUnlessProgram) return training_ == SpecTraining::kRequired;
+    if (spec_training_ != SpecTraining::kUnlessProgram) return spec_training_ == SpecTraining::kRequired;
     return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
   }
 
   // Returns what is expected in place of a missing spec.training.
-  std::string ExpectedTraining(const FieldSpec& spec) const {
-    if (training_ != SpecTraining::kUnlessProgram) return "expected " + DescribeExpected(spec);
+  std::string DescribeExpectedTraining(const FieldSpec& spec) const {
+    if (spec_training_ != SpecTraining::kUnlessProgram) return "expected " + DescribeExpected(spec);
     return std::string(kTrainingOrProgram) +
            (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
   }
 
-  // Cluster-only fields get their defaults only on a cluster. Elsewhere no component reads them, and the effective
-  // document, when it is parsed again, would report them as ignored.
+  // Cluster-only fields get their defaults only on a cluster. Elsewhere no component reads them, and parsing the
+  // effective document again would report them as ignored.
   bool HasDefault(const FieldSpec& spec) const {
     return !spec.default_json.empty() &&
            (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
   }
 
-  // Returns the checked value of a field in the document, discarded after a violation.
-  Json Given(const TableNode& field, const YamlNode& node, const std::string& path) {
+  // Returns the checked value of a field in the document; a discarded value after a violation.
+  Json CheckField(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     document_->positions[path] = node.at;
     if (spec.availability == Availability::kClusterOnly && runs_on_ != RunsOn::kCluster && !inside_cluster_only_) {
       document_->ignored.push_back(path);
       inside_cluster_only_ = true;
-      Json value = spec.is_list ? List(field, node, path) : One(field, node, path);
+      Json value = spec.is_list ? CheckList(field, node, path) : CheckValue(field, node, path);
       inside_cluster_only_ = false;
       return value;
     }
-    return spec.is_list ? List(field, node, path) : One(field, node, path);
+    return spec.is_list ? CheckList(field, node, path) : CheckValue(field, node, path);
   }
 
-  Json List(const TableNode& field, const YamlNode& node, const std::string& path) {
+  Json CheckList(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     if (node.kind != YamlKind::kList) {
-      violations_->Add(node.at, path, "expected " + DescribeExpected(spec) + ", found " + Found(node));
+      violations_->Add(node.at, path, "expected " + DescribeExpected(spec) + ", found " + DescribeNode(node));
       return Discarded();
     }
     if (node.items.size() < spec.minimum_items || node.items.size() > spec.maximum_items) {
@@ -161,7 +164,7 @@ class Checker {
     for (size_t i = 0; i < node.items.size(); ++i) {
       const std::string item_path = path + "[" + std::to_string(i) + "]";
       document_->positions[item_path] = node.items[i].at;
-      Json item = One(field, node.items[i], item_path);
+      Json item = CheckValue(field, node.items[i], item_path);
       if (item.is_discarded()) continue;
       if (!item.is_object() && !spec.may_repeat && std::find(list.begin(), list.end(), item) != list.end()) {
         violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " occurs twice in the list");
@@ -180,42 +183,42 @@ class Checker {
     return key == item.end() ? "" : key->get<std::string>();
   }
 
-  Json One(const TableNode& field, const YamlNode& node, const std::string& path) {
+  Json CheckValue(const TableNode& field, const YamlNode& node, const std::string& path) {
     switch (field.spec->type) {
       case FieldType::kObject:
       case FieldType::kFreeObject:
         if (node.kind != YamlKind::kMap) {
-          violations_->Add(node.at, path, "expected an object, found " + Found(node));
+          violations_->Add(node.at, path, "expected an object, found " + DescribeNode(node));
           return Discarded();
         }
-        return field.spec->type == FieldType::kObject ? Object(field, &node, path) : Anything(node);
+        return field.spec->type == FieldType::kObject ? CheckObject(field, &node, path) : ToJson(node);
       case FieldType::kStringMap:
-      case FieldType::kQuantities: return Map(*field.spec, node, path);
+      case FieldType::kQuantities: return CheckMap(*field.spec, node, path);
       default: break;
     }
     std::optional<Json> value = CheckScalar(*field.spec, node, path, violations_);
     return value.has_value() ? *std::move(value) : Discarded();
   }
 
-  Json Map(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
+  Json CheckMap(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
     if (node.kind != YamlKind::kMap || node.entries.size() > spec.maximum_items) {
       violations_->Add(node.at, path,
                        "expected " + DescribeExpected(spec) + " with at most " + std::to_string(spec.maximum_items) +
-                           " fields, found " + Found(node));
+                           " fields, found " + DescribeNode(node));
       return Discarded();
     }
     Json map = Json::object();
     for (const YamlEntry& entry : node.entries) {
-      const std::string entry_path = Joined(path, Shown(entry.key));
+      const std::string entry_path = JoinPath(path, Shown(entry.key));
       const YamlNode& value = entry.value;
       const bool quantity = spec.type == FieldType::kQuantities;
       if (value.kind != YamlKind::kScalar || (quantity ? !IsQuantity(value) : value.text.size() > spec.max_length)) {
-        violations_->Add(
-            value.at, entry_path,
-            std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " + Found(value));
+        violations_->Add(value.at, entry_path,
+                         std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " +
+                             DescribeNode(value));
         continue;
       }
-      // A plain whole number is a valid quantity; other text must be text for all YAML readers.
+      // Quantities may be plain numbers. Text must be text for all YAML readers.
       if (!quantity && !CheckText(value, entry_path, violations_)) continue;
       map[entry.key] = value.text;
     }
@@ -223,7 +226,7 @@ class Checker {
   }
 
   // Converts an unchecked object without changes; plain scalars are read as in JSON.
-  static Json Anything(const YamlNode& node) {
+  static Json ToJson(const YamlNode& node) {
     switch (node.kind) {
       case YamlKind::kNull: return nullptr;
       case YamlKind::kScalar: {
@@ -235,12 +238,12 @@ class Checker {
       }
       case YamlKind::kList: {
         Json list = Json::array();
-        for (const YamlNode& item : node.items) list.push_back(Anything(item));
+        for (const YamlNode& item : node.items) list.push_back(ToJson(item));
         return list;
       }
       case YamlKind::kMap: {
         Json map = Json::object();
-        for (const YamlEntry& entry : node.entries) map[entry.key] = Anything(entry.value);
+        for (const YamlEntry& entry : node.entries) map[entry.key] = ToJson(entry.value);
         return map;
       }
     }
@@ -250,7 +253,7 @@ class Checker {
   static Json Discarded() { return Json(Json::value_t::discarded); }
 
   const RunsOn runs_on_;
-  const SpecTraining training_;
+  const SpecTraining spec_training_;
   CheckedDocument* const document_;
   Violations* const violations_;
   bool inside_cluster_only_ = false;
@@ -258,13 +261,13 @@ class Checker {
 
 }  // namespace
 
-CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations) {
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining spec_training, Violations* violations) {
   CheckedDocument document;
   if (root.kind != YamlKind::kMap) {
-    violations->Add(root.at, "", "expected a DistTraining document, found " + Found(root));
+    violations->Add(root.at, "", "expected a DistTraining document, found " + DescribeNode(root));
     return document;
   }
-  document.values = Checker(runs_on, training, &document, violations).Object(TableTree(), &root, "");
+  document.values = Checker(runs_on, spec_training, &document, violations).CheckObject(TableTree(), &root, "");
   return document;
 }
 

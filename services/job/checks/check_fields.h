@@ -1,4 +1,4 @@
-// Checks the fields of a document's tree one by one against the field table: names, types and ranges, and fills in
+// Checks the fields of a document's tree one by one against the field table (names, types and ranges) and fills in
 // defaults. check_rules.h checks relations between fields.
 #pragma once
 
@@ -22,6 +22,6 @@ struct CheckedDocument {
 
 // Returns the checked fields of the document `root`. Adds all errors to `violations`; the result is usable only if
 // there are none.
-CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations);
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining spec_training, Violations* violations);
 
 }  // namespace espalier::job

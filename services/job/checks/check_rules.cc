@@ -5,15 +5,15 @@
 namespace espalier::job {
 namespace {
 
-std::string FieldBelow(const std::string& at, const std::string& field) {
+std::string AppendField(const std::string& at, const std::string& field) {
   return field.empty() ? at : at + "." + field;
 }
 
 }  // namespace
 
-std::string RuleViolation::Path() const { return FieldBelow(at, finding.field.empty() ? rule->field : finding.field); }
+std::string RuleViolation::Path() const { return AppendField(at, finding.field.empty() ? rule->field : finding.field); }
 
-std::string RuleViolation::PathInCel() const { return FieldBelow(at, rule->field); }
+std::string RuleViolation::PathInCel() const { return AppendField(at, rule->field); }
 
 std::string RuleViolation::Message() const {
   const bool is_missing = rule->is_required && !rule->field.empty();

@@ -14,26 +14,26 @@ namespace espalier::job {
 // A rule that a document violates.
 struct RuleViolation {
   const Rule* rule = nullptr;  // in DocumentRules()
-  std::string at;              // path of the value at Rule::at, with indices
+  std::string at;              // Rule::at with the indices of list items: "spec.training.inputs[1]"
   RuleFinding finding;
 
   // Returns the path of the field that is wrong.
   std::string Path() const;
-  // Returns the path that an API server reports: that of Rule::field. It lacks RuleFinding::field (for example an item
-  // of a list), which only Path() includes.
+  // Returns the path that an API server reports, which ends with Rule::field. Path() ends with RuleFinding::field
+  // instead if the finding has one, such as an item of a list.
   std::string PathInCel() const;
-  // Returns the parser's message: that of the rule, with what was found.
+  // Returns the parser's message: Rule::message followed by RuleFinding::detail.
   std::string Message() const;
 };
 
 // Returns all violations, in the order of DocumentRules().
 std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, RunsOn runs_on);
 
-// Adds a violation for each rule that the document violates, at the position of its field. `job` is the checked
-// document as a value.
+// Adds a violation for each rule that the document violates, at the position of the rule's field. `job` is `document`
+// as a DistTraining.
 void CheckRules(const DistTraining& job, const CheckedDocument& document, RunsOn runs_on, Violations* violations);
 
-// Returns the violations of the rules at spec.graph.partitions, each as (field name, error message).
+// Returns the violations of the rules whose Rule::at is "spec.graph.partitions", each as (field name, error message).
 std::vector<std::pair<std::string, std::string>> CheckPartitions(const Partitions& partitions);
 
 }  // namespace espalier::job

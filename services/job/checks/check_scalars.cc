@@ -1,6 +1,6 @@
-// A scalar is checked as text (YAML and its quotes are resolved already) and converted to JSON only after its type and
-// range are known to fit. Numbers must be plain scalars in JSON's syntax; textual types must not be plain scalars that
-// some YAML reader parses as another type (CheckText).
+// A scalar is checked as text, without its quotes and escapes, and converted to JSON only after its type and range have
+// been checked. Numbers must be plain scalars in JSON's syntax. A value of a textual type must not be a plain scalar
+// that some YAML reader parses as another type (CheckText).
 #include "services/job/checks/check_scalars.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ bool IsJobName(const std::string& text) {
 }
 
 // Returns the error message for a URI, an endpoint or an object name; "" for valid ones and for fields of other types.
-std::string PlaceProblem(const FieldSpec& field, const std::string& text) {
+std::string SyntaxProblem(const FieldSpec& field, const std::string& text) {
   switch (field.type) {
     case FieldType::kUri: return UriProblem(text, field.max_prefix);
     case FieldType::kEndpoint: return EndpointProblem(text);
@@ -60,10 +60,11 @@ std::string PlaceProblem(const FieldSpec& field, const std::string& text) {
   }
 }
 
-std::string Expected(const FieldSpec& field, const YamlNode& node) {
-  FieldSpec one = field;
-  one.is_list = false;
-  return "expected " + DescribeExpected(one) + ", found " + Found(node);
+// Returns the error message for a value, or an item of a list, of the wrong type or out of range.
+std::string DescribeMismatch(const FieldSpec& field, const YamlNode& node) {
+  FieldSpec item = field;
+  item.is_list = false;
+  return "expected " + DescribeExpected(item) + ", found " + DescribeNode(node);
 }
 
 std::optional<Json> CheckInteger(const FieldSpec& field, const YamlNode& node) {
@@ -107,11 +108,11 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
   if (!CheckText(node, path, violations)) return std::nullopt;
   std::string problem;
   if (field.type == FieldType::kEnum && !Contains(field.values, node.text)) {
-    problem = Expected(field, node) + DidYouMean(node.text, field.values);
-  } else if (const std::string fault = PlaceProblem(field, node.text); !fault.empty()) {
-    problem = fault;
+    problem = DescribeMismatch(field, node) + DidYouMean(node.text, field.values);
+  } else if (const std::string syntax_problem = SyntaxProblem(field, node.text); !syntax_problem.empty()) {
+    problem = syntax_problem;
   } else if (!FitsTextType(field, node.text)) {
-    problem = Expected(field, node);
+    problem = DescribeMismatch(field, node);
   }
   if (problem.empty()) return field.type == FieldType::kUri ? CanonicalUri(node.text) : node.text;
   violations->Add(node.at, path, problem);
@@ -120,7 +121,7 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
 
 }  // namespace
 
-std::string Found(const YamlNode& node) {
+std::string DescribeNode(const YamlNode& node) {
   switch (node.kind) {
     case YamlKind::kNull: return "nothing";
     case YamlKind::kList: return "a list";
@@ -142,7 +143,7 @@ bool CheckText(const YamlNode& node, const std::string& path, Violations* violat
 std::optional<Json> CheckScalar(const FieldSpec& field, const YamlNode& node, const std::string& path,
                                 Violations* violations) {
   if (node.kind != YamlKind::kScalar) {
-    violations->Add(node.at, path, Expected(field, node));
+    violations->Add(node.at, path, DescribeMismatch(field, node));
     return std::nullopt;
   }
   std::optional<Json> value;
@@ -157,7 +158,7 @@ std::optional<Json> CheckScalar(const FieldSpec& field, const YamlNode& node, co
       break;
     default: return CheckTextual(field, node, path, violations);
   }
-  if (!value.has_value()) violations->Add(node.at, path, Expected(field, node));
+  if (!value.has_value()) violations->Add(node.at, path, DescribeMismatch(field, node));
   return value;
 }
 

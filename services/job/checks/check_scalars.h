@@ -11,17 +11,18 @@
 
 namespace espalier::job {
 
-// Returns the value of `node` as JSON, or adds a violation and returns nullopt. A URI gets the canonical spelling of
-// its scheme (services/base/uri_scheme.h).
+// Returns the value of `node`, a value of `field` or an item of its list, as JSON. If the value is invalid, adds a
+// violation with `path` and returns nullopt. A URI gets the canonical spelling of its scheme
+// (services/base/uri_scheme.h).
 std::optional<nlohmann::ordered_json> CheckScalar(const FieldSpec& field, const YamlNode& node, const std::string& path,
                                                   Violations* violations);
 
-// Returns whether all YAML readers parse the scalar `node` as text; adds a violation if some do not, as for a plain
-// `no` or `1:30`.
+// Returns whether all YAML readers parse the scalar `node` as text. If not, as for a plain `no` or `1:30`, adds a
+// violation.
 bool CheckText(const YamlNode& node, const std::string& path, Violations* violations);
 
-// Returns the description of `node` for "found ..." in messages: "nothing", "a list", "an object", "'7'" for a plain
-// scalar and "the text '7'" for a quoted one.
-std::string Found(const YamlNode& node);
+// Returns the description of `node` that follows "found" in messages: "nothing", "a list", "an object", "'7'" for a
+// plain scalar, or "the text '7'" for a quoted one.
+std::string DescribeNode(const YamlNode& node);
 
 }  // namespace espalier::job

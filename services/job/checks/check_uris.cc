@@ -1,5 +1,6 @@
 // Each check returns a message without position, and the caller adds the field's path. All checks are syntactic: they
-// make no requests. URIs are checked in canonical spelling, so that "s3a://" and "S3://" are valid, too.
+// make no requests. The scheme of a URI is converted to its canonical spelling first, so that "s3a://" and "S3://" are
+// valid, too.
 #include "services/job/checks/check_uris.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ std::string_view TakeUntil(char separator, std::string_view* rest) {
 
 bool IsLetterOrDigit(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
 
-// Names that Ceph allows. services/storage/s3/bucket.cc is stricter if the name becomes part of a host name.
+// Returns whether Ceph allows the name. services/storage/s3/bucket.cc is stricter if the name becomes part of a host
+// name.
 bool IsBucket(std::string_view name) {
   if (name.size() < 3 || name.size() > 255 || !IsLetterOrDigit(name.front()) || !IsLetterOrDigit(name.back())) {
     return false;
@@ -38,22 +40,22 @@ bool IsBucket(std::string_view name) {
          });
 }
 
-// `path` is empty or begins with '/', as in "/storage/v1/s3".
+// Returns whether the path of an endpoint, empty or such as "/storage/v1/s3", has only valid parts.
 bool IsEndpointPath(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);
     const std::string_view part = path.substr(0, std::min(path.find('/'), path.size()));
-    const bool is_good =
+    const bool is_valid =
         !part.empty() && part != "." && part != ".." && std::all_of(part.begin(), part.end(), [](char c) {
           return IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_' || c == '~';
         });
-    if (!is_good) return false;
+    if (!is_valid) return false;
     path.remove_prefix(part.size());
   }
   return true;
 }
 
-std::string LongPrefix(size_t max_prefix) {
+std::string LongPrefixProblem(size_t max_prefix) {
   const std::string problem = "the prefix of an s3:// URI has at most " + std::to_string(max_prefix) + " bytes";
   if (max_prefix == kMaxKeyBytes) return problem;
   return problem + ": keys have at most " + std::to_string(kMaxKeyBytes) +
@@ -66,13 +68,13 @@ std::string S3Problem(std::string_view rest, size_t max_prefix) {
     return "expected s3://bucket/prefix with a bucket of 3 to 255 letters, digits, '-', '_' and '.', found '" +
            std::string(bucket) + "'";
   }
-  if (rest.size() > max_prefix) return LongPrefix(max_prefix);
+  if (rest.size() > max_prefix) return LongPrefixProblem(max_prefix);
   while (!rest.empty()) {
     const std::string_view part = TakeUntil('/', &rest);
     if (part.empty() || part == "." || part == "..") {
-      return "the prefix of an s3:// URI has no empty, '.' or '..' part";
+      return "the prefix of an s3:// URI must not have an empty, '.' or '..' part";
     }
-    if (part.find('\\') != std::string_view::npos) return "the prefix of an s3:// URI has no backslash";
+    if (part.find('\\') != std::string_view::npos) return "the prefix of an s3:// URI must not have a backslash";
   }
   return "";
 }
@@ -88,21 +90,23 @@ bool IsHost(std::string_view host) {
     return host.size() > 4 && host.ends_with(']') &&
            host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
   }
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-  return !host.empty() && host.size() <= 253 && host.find_first_not_of(kLetters) == std::string_view::npos;
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  return !host.empty() && host.size() <= 253 && host.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 }  // namespace
 
-std::string UriProblem(const std::string& place, size_t max_prefix) {
-  const std::string text = CanonicalUri(place);
-  if (text.empty()) return "is empty";
-  if (HasControlCharacter(text)) return "contains a control character";
-  if (text.starts_with("s3://")) return S3Problem(std::string_view(text).substr(5), max_prefix);
-  if (text.starts_with("s3:")) return "expected s3://bucket/prefix";
-  if (text == "file:" || text == "file://") return "names no folder: file:///folder";
-  if (text.starts_with("file://") && !text.starts_with("file:///")) return "a file: URI has no host: file:///folder";
-  return SchemeProblem(text);
+std::string UriProblem(const std::string& text, size_t max_prefix) {
+  const std::string uri = CanonicalUri(text);
+  if (uri.empty()) return "is empty";
+  if (HasControlCharacter(uri)) return "contains a control character";
+  if (uri.starts_with("s3://")) return S3Problem(std::string_view(uri).substr(5), max_prefix);
+  if (uri.starts_with("s3:")) return "expected s3://bucket/prefix";
+  if (uri == "file:" || uri == "file://") return "names no folder: expected file:///folder";
+  if (uri.starts_with("file://") && !uri.starts_with("file:///")) {
+    return "a file: URI must not have a host: expected file:///folder";
+  }
+  return SchemeProblem(uri);
 }
 
 std::string EndpointProblem(const std::string& text) {
@@ -116,7 +120,7 @@ std::string EndpointProblem(const std::string& text) {
     return expected;
   }
   // The message must not repeat the text before '@', which could be a password.
-  if (rest.find('@') != std::string_view::npos) return "an endpoint has no user or password: " + expected;
+  if (rest.find('@') != std::string_view::npos) return "an endpoint must not have a user or password: " + expected;
   if (rest.ends_with('/')) rest.remove_suffix(1);
   const size_t slash = std::min(rest.find('/'), rest.size());
   if (!IsEndpointPath(rest.substr(slash))) return expected;
@@ -129,10 +133,10 @@ std::string EndpointProblem(const std::string& text) {
 }
 
 std::string ObjectNameProblem(const std::string& text) {
-  const bool good =
+  const bool is_valid =
       !text.empty() && text.size() <= 253 && IsLowerOrDigit(text.front()) && IsLowerOrDigit(text.back()) &&
       std::all_of(text.begin(), text.end(), [](char c) { return IsLowerOrDigit(c) || c == '-' || c == '.'; });
-  return good ? "" : "expected a name of lower-case letters, digits, '-' and '.' (at most 253)";
+  return is_valid ? "" : "expected a name of lower-case letters, digits, '-' and '.' (at most 253)";
 }
 
 }  // namespace espalier::job

@@ -21,15 +21,15 @@ TEST(UriProblemTest, AcceptsPathsFilesAndBuckets) {
 
 TEST(UriProblemTest, NamesMalformedPart) {
   EXPECT_EQ(UriProblem("", kMaxKeyBytes), "is empty");
-  EXPECT_THAT(UriProblem("file://host/graph", kMaxKeyBytes), HasSubstr("no host"));
+  EXPECT_THAT(UriProblem("file://host/graph", kMaxKeyBytes), HasSubstr("must not have a host"));
   EXPECT_THAT(UriProblem("file://", kMaxKeyBytes), HasSubstr("names no folder"));
   EXPECT_THAT(UriProblem("gs://graphs/cora", kMaxKeyBytes),
               HasSubstr("there is no driver for gs://: expected a path, a file: URI or s3://bucket/prefix"));
   EXPECT_THAT(UriProblem("s3:graphs/cora", kMaxKeyBytes), HasSubstr("expected s3://bucket/prefix"));
   EXPECT_THAT(UriProblem("a\nb", kMaxKeyBytes), HasSubstr("control character"));
-  EXPECT_THAT(UriProblem("s3://graphs//cora", kMaxKeyBytes), HasSubstr("no empty, '.' or '..' part"));
-  EXPECT_THAT(UriProblem("s3://graphs/../other", kMaxKeyBytes), HasSubstr("no empty, '.' or '..' part"));
-  EXPECT_THAT(UriProblem("s3://graphs/a\\b", kMaxKeyBytes), HasSubstr("no backslash"));
+  EXPECT_THAT(UriProblem("s3://graphs//cora", kMaxKeyBytes), HasSubstr("must not have an empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/../other", kMaxKeyBytes), HasSubstr("must not have an empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/a\\b", kMaxKeyBytes), HasSubstr("must not have a backslash"));
 }
 
 TEST(UriProblemTest, LimitsPrefixLength) {
@@ -67,7 +67,7 @@ TEST(EndpointProblemTest, RefusesInvalidAddresses) {
     EXPECT_THAT(EndpointProblem(endpoint), HasSubstr("expected http://host[:port][/path]")) << endpoint;
   }
   const std::string with_password = EndpointProblem("https://me:hunter2@s3.example.com");
-  EXPECT_THAT(with_password, HasSubstr("no user or password"));
+  EXPECT_THAT(with_password, HasSubstr("must not have a user or password"));
   EXPECT_THAT(with_password, Not(HasSubstr("hunter2")));
 }
 

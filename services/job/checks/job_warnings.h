@@ -8,7 +8,7 @@
 
 namespace espalier::job {
 
-// Returns one sentence per suspicious value. It begins with the field's path and names the remedy. Empty for most
+// Returns one message per suspicious value, which begins with the field's path and names the remedy. Empty for most
 // documents.
 std::vector<std::string> JobWarnings(const DistTraining& job);
 

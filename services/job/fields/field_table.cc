@@ -1,6 +1,6 @@
-// The table is assembled once, from one list per part of the document, in the order of the document; then rows take
-// types and defaults from their members. An object precedes its fields, which TableTree (field_tree.h) relies on. The
-// fields of spec.training, of embeddings, of runs and those that all roles share are in the files field_table_*.cc.
+// MakeTable assembles the table once, from one list per part of the document, in the order of the document; then rows
+// take types and defaults from their members. TableTree (field_tree.h) relies on an object preceding its fields. The
+// files field_table_*.cc contain the fields of spec.training, of embeddings, of runs, and those that all roles share.
 #include "services/job/fields/field_table.h"
 
 #include <cmath>
@@ -360,8 +360,8 @@ std::vector<FieldSpec> RoleFields() {
   return table;
 }
 
-// Returns whether a document may give the field the initial value of its member.
-bool IsPossible(const FieldSpec& field, const nlohmann::ordered_json& initial) {
+// Returns whether `initial`, the initial value of the field's member, is a value that a document may have.
+bool IsValidDefault(const FieldSpec& field, const nlohmann::ordered_json& initial) {
   if (initial.is_null() || field.type == kMemorySize) return false;
   if (field.is_list) return initial.size() >= field.minimum_items;
   return field.type != kInteger || initial.get<int64_t>() >= field.minimum_integer;
@@ -374,7 +374,7 @@ void CompleteFromMember(FieldSpec* field) {
   field->is_list = member.is_list();
   field->values = member.names();
   if (field->required || field->stays_missing || !field->default_json.empty()) return;
-  if (IsPossible(*field, member.initial())) field->default_json = member.initial().dump();
+  if (IsValidDefault(*field, member.initial())) field->default_json = member.initial().dump();
 }
 
 std::vector<FieldSpec> MakeTable() {
@@ -393,12 +393,13 @@ std::string FormatChoices(const std::vector<std::string>& values) {
   return text;
 }
 
-std::string ExpectedNumber(const FieldSpec& field) {
+std::string DescribeNumber(const FieldSpec& field) {
   return std::string("a number ") + (field.above_minimum ? "above " : "from ") + FormatSignificant(field.minimum, 6) +
          (field.below_maximum ? " to below " : " to ") + FormatSignificant(field.maximum, 6);
 }
 
-std::string ExpectedOne(const FieldSpec& field) {
+// Returns the description of a valid value, or of a valid item if the field is a list.
+std::string DescribeValue(const FieldSpec& field) {
   switch (field.type) {
     case kObject: return "an object";
     case kString: return "text of at most " + std::to_string(field.max_length) + " bytes";
@@ -413,7 +414,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kInteger:
       return "an integer from " + std::to_string(field.minimum_integer) + " to " +
              std::to_string(field.maximum_integer);
-    case kNumber: return ExpectedNumber(field);
+    case kNumber: return DescribeNumber(field);
     case kBool: return "true or false";
     case kMemorySize: return "a size in bytes (512Mi, 2Gi)";
     case kStringMap: return "an object of text values";
@@ -431,9 +432,9 @@ const std::vector<FieldSpec>& FieldTable() {
 }
 
 std::string DescribeExpected(const FieldSpec& field) {
-  if (!field.is_list) return ExpectedOne(field);
+  if (!field.is_list) return DescribeValue(field);
   return "a list of " + std::to_string(field.minimum_items) + " to " + std::to_string(field.maximum_items) +
-         " items, each " + ExpectedOne(field);
+         " items, each " + DescribeValue(field);
 }
 
 }  // namespace espalier::job

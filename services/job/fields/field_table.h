@@ -13,8 +13,8 @@
 namespace espalier::job {
 
 enum class Availability {
-  kUsed,
-  kClusterOnly,  // used by the operator only; elsewhere it is validated, reported as ignored, and gets no default
+  kEverywhere,
+  kClusterOnly,  // only the operator uses the field; elsewhere it is validated, reported as ignored, and has no default
 };
 
 // The longest object key in S3, in bytes.
@@ -24,34 +24,35 @@ inline constexpr size_t kMaxKeyBytes = 1024;
 inline constexpr size_t kMaxOutputPrefixBytes = 512;
 
 // A row of the table. A row with a member takes `is_list` and the names of an enum from the member, and also the type
-// and the default unless the row sets them. The type of members with text is kString; the row sets the kind of text.
+// and the default unless the row sets them. From a text member it takes the type kString; a row for text of a special
+// kind sets another type.
 struct FieldSpec {
   std::string path;
   // The member that the field sets. None for fields that only the operator reads and for objects without a struct.
   Member member;
   FieldType type = FieldType::kObject;
-  bool is_list = false;  // a list with items of `type`
-  size_t minimum_items = 0;
-  size_t maximum_items = 0;
-  std::string list_key;     // a list of objects: the required field that is unique among the items; "": none
-  bool may_repeat = false;  // a list of values: duplicates are allowed
-  bool required = false;    // in every object that may hold it
-  // A missing field stays missing: not every document may hold it, or its default depends on other fields.
+  bool is_list = false;      // a list with items of `type`
+  size_t minimum_items = 0;  // of a list
+  size_t maximum_items = 0;  // of a list, kStringMap or kQuantities
+  std::string list_key;      // a list of objects: the required field that is unique among the items; "": none
+  bool may_repeat = false;   // a list of values: duplicates are allowed
+  bool required = false;     // must be set if its parent object is
+  // The field has no default, even if its member has an initial value: not every document may have the field, or its
+  // default depends on other fields.
   bool stays_missing = false;
-  // The default as JSON; "": none. If the row does not set it, it is the initial value of the member, unless documents
-  // cannot give the field that value: empty text, a list that is too short, an integer below the minimum, a memory
-  // size.
+  // The default as JSON; "": none. If the row does not set it, it is the initial value of the member, unless that value
+  // is invalid in a document: empty text, a list that is too short, an integer below the minimum, or a memory size.
   std::string default_json;
-  std::vector<std::string> values;
+  std::vector<std::string> values;  // kEnum: the allowed values
   int64_t minimum_integer = 0;
   int64_t maximum_integer = 0;
   double minimum = 0;
   double maximum = 0;
   bool above_minimum = false;        // `minimum` itself is excluded
   bool below_maximum = false;        // `maximum` itself is excluded
-  size_t max_length = 1024;          // bytes
+  size_t max_length = 1024;          // of text, in bytes
   size_t max_prefix = kMaxKeyBytes;  // kUri: bytes after the bucket of an s3:// URI
-  Availability availability = Availability::kUsed;
+  Availability availability = Availability::kEverywhere;
   std::string meaning;  // for docs/disttraining.md
 };
 

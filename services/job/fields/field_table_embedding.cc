@@ -81,8 +81,8 @@ std::vector<FieldSpec> EmbeddingFields() {
        .meaning = "Adagrad, RowWiseAdagrad: initial value of the sums of squares"},
       {.path = schedule, .member = &Embedding::schedule, .meaning = "learning-rate schedule of the rows"},
   };
-  const std::vector<FieldSpec> of_schedule = ScheduleFields(schedule);
-  table.insert(table.end(), of_schedule.begin(), of_schedule.end());
+  const std::vector<FieldSpec> schedule_fields = ScheduleFields(schedule);
+  table.insert(table.end(), schedule_fields.begin(), schedule_fields.end());
   return table;
 }
 

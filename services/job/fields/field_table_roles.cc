@@ -1,4 +1,4 @@
-// The fields of a role's pods, which all roles have and only a cluster uses.
+// The fields of a role's pods. All roles have them, and only a cluster uses them.
 #include "services/job/fields/field_table.h"
 
 namespace espalier::job {

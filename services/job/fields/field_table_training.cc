@@ -1,6 +1,6 @@
-// The fields of spec.training: task, model, sampling, optimization and evaluation. The options of draws come from
-// sampler::VisitOptionMembers, so that a new option of the sampler appears in the document without a change here. The
-// fields of embeddings (EmbeddingFields) are inserted after spec.training.inputs[].features.
+// The fields of spec.training: task, model, sampling, optimization and evaluation. The sampling options of DrawSpec
+// come from sampler::VisitOptionMembers, so that a new option of the sampler appears in the document without a change
+// here. The fields of embeddings (EmbeddingFields) are inserted after spec.training.inputs[].features.
 #include <algorithm>
 
 #include "services/job/fields/field_table.h"
@@ -160,7 +160,7 @@ std::vector<FieldSpec> TaskAndModelFields() {
 
 void AppendDrawFields(std::vector<FieldSpec>* table) {
   sampler::VisitOptionMembers([&]<class T>(const sampler::OptionText& text, T sampler::DrawSpec::*option) {
-    // Text is a column, which is never chosen by default.
+    // A text option is the name of a column.
     const FieldType type = std::is_same_v<T, std::string> ? kName : kObject;
     table->push_back({.path = std::string("spec.training.sampling.") + text.name,
                       .member = Member(&Sampling::draw, option),

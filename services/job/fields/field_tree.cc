@@ -14,7 +14,7 @@ void Insert(TableNode* root, const FieldSpec& field) {
     rest = rest.substr(dot + 1);
     const auto found =
         std::find_if(parent->fields.begin(), parent->fields.end(), [&](const TableNode& f) { return f.name == name; });
-    ESPALIER_CHECK(found != parent->fields.end()) << field.path << " is listed before its parent";
+    ESPALIER_CHECK(found != parent->fields.end()) << field.path << " must come after its parent in the field table";
     parent = &*found;
   }
   parent->fields.push_back({&field, rest, {}});

@@ -1,4 +1,4 @@
-// The field table as a tree, which looks up the fields of an object by name.
+// The field table as a tree, for looking up the fields of an object by name.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,9 @@ struct TableNode {
 // Returns the root, which is the document itself: an object without a name. Thread-safe.
 const TableNode& TableTree();
 
-// Returns whether a missing object of the document is replaced by one with the defaults of its fields. This is the case
-// if none of its fields is required, and at least one has a default (has_default(spec)) or is itself such an object.
+// Returns whether an object that is missing in the document is replaced by one with the defaults of its fields. This is
+// the case if no field of the object is required, and at least one field has a default (has_default(spec)) or is itself
+// such an object.
 template <class HasDefault>
 bool HasObjectDefault(const TableNode& table, const HasDefault& has_default) {
   if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;

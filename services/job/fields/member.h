@@ -70,12 +70,12 @@ constexpr FieldType DeduceType() {
   }
 }
 
-// Returns the integer, or the bytes of a memory size, which is text. CheckFields has checked the value.
+// Returns an integer, or the number of bytes of a memory size such as "2Gi". CheckFields has checked the value.
 int64_t ToInteger(const Json& value);
-// Returns the number, whole numbers as integers: "0" instead of "0.0" in messages and pages.
+// Returns the number as JSON, a whole number as an integer, so that messages and pages have "0" instead of "0.0".
 Json ToJson(double value);
 
-// Converts a value that CheckFields has checked.
+// Sets *out to a value that CheckFields has checked.
 template <class T>
 void Convert(const Json& value, T* out) {
   if constexpr (Spelled<T>) {
@@ -141,7 +141,7 @@ AnyStruct Open(std::vector<T>* member) {
 
 }  // namespace internal
 
-// A member of a struct, or none. Does not change; safe to use from several threads.
+// A member of a struct, or none. Immutable; thread-safe.
 class Member {
  public:
   // No member.
@@ -203,7 +203,7 @@ class Member {
 
   void CheckOwner(AnyStruct owner) const {
     ESPALIER_CHECK(*owner.type == *owner_)
-        << "a field sets a member of " << owner_->name() << " in " << owner.type->name();
+        << "expected a struct " << owner_->name() << ", found " << owner.type->name();
   }
 
   const std::type_info* owner_ = nullptr;

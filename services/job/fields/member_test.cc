@@ -109,7 +109,7 @@ TEST(MemberTest, OpensTheStructOfAnObject) {
 
 TEST(MemberDeathTest, RefusesAnotherStruct) {
   Engine engine;
-  EXPECT_DEATH(Member(&Car::doors).Set(2, AnyStruct::Of(&engine)), "a field sets a member of .*Car.* in .*Engine");
+  EXPECT_DEATH(Member(&Car::doors).Set(2, AnyStruct::Of(&engine)), "expected a struct .*Car.*, found .*Engine");
 }
 
 }  // namespace

@@ -11,25 +11,27 @@ using Json = nlohmann::ordered_json;
 
 bool HasDefault(const FieldSpec& spec) { return !spec.default_json.empty(); }
 
-void Shorten(const TableNode& table, Json* object);
+void RemoveDefaults(const TableNode& table, Json* object);
 
-bool IsPutBack(const TableNode& field, const Json& value) {
+// Returns whether parsing a document without the field gives the field this value. The fields of an object that have
+// their defaults are removed before.
+bool IsDefault(const TableNode& field, const Json& value) {
   if (HasDefault(*field.spec)) return value == Json::parse(field.spec->default_json);
   return value.is_object() && value.empty() && HasObjectDefault(field, HasDefault);
 }
 
-void ShortenValue(const TableNode& field, Json* value) {
+void RemoveDefaultsOfValue(const TableNode& field, Json* value) {
   if (field.spec->type != FieldType::kObject) return;
-  if (value->is_object()) return Shorten(field, value);
-  for (Json& item : *value) Shorten(field, &item);
+  if (value->is_object()) return RemoveDefaults(field, value);
+  for (Json& item : *value) RemoveDefaults(field, &item);
 }
 
-void Shorten(const TableNode& table, Json* object) {
+void RemoveDefaults(const TableNode& table, Json* object) {
   for (const TableNode& field : table.fields) {
     const auto found = object->find(field.name);
     if (found == object->end()) continue;
-    ShortenValue(field, &*found);
-    if (IsPutBack(field, *found)) object->erase(found);
+    RemoveDefaultsOfValue(field, &*found);
+    if (IsDefault(field, *found)) object->erase(found);
   }
 }
 
@@ -37,7 +39,7 @@ void Shorten(const TableNode& table, Json* object) {
 
 std::string WithoutDefaults(const std::string& document_json) {
   Json document = Json::parse(document_json);
-  Shorten(TableTree(), &document);
+  RemoveDefaults(TableTree(), &document);
   return document.dump();
 }
 

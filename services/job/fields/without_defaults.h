@@ -5,9 +5,9 @@
 
 namespace espalier::job {
 
-// Returns `document_json`, an effective document (parse.h) or parts of one, without the fields that have the default of
-// the field table. The result parses to the same value. An earlier version of the program, which does not know a newer
-// field, can read it as long as that field has its default.
+// Returns `document_json`, an effective document (parse.h) or a part of one, without the fields that have the default
+// of the field table. The result parses to the same value. An earlier version of the program can parse the result even
+// if the document has fields that this version does not know, as long as these fields have their defaults.
 std::string WithoutDefaults(const std::string& document_json);
 
 }  // namespace espalier::job

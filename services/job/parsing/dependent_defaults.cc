@@ -20,7 +20,7 @@ void FillMetric(nlohmann::ordered_json* values) {
   }
 }
 
-// LABOR derives its random variates from the original ids of source nodes, so edges need a copy of these.
+// LABOR derives its random variates from the original ids of source nodes, so edges need a copy of these ids.
 void FillSourceColumns(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& spec = values->at("spec");
   if (spec.at("training").at("sampling").at("method") != "Labor") return;
@@ -32,7 +32,7 @@ void FillSourceColumns(nlohmann::ordered_json* values) {
 void FillCheckpointEvery(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& checkpoint = values->at("spec").at("checkpoint");
   if (checkpoint.contains("every") && !checkpoint.at("every").empty()) return;
-  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // the first field, as in the table
+  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // `every` comes first, as in the field table
   for (const auto& [name, value] : checkpoint.items()) {
     if (name != "every") filled[name] = value;
   }
@@ -46,7 +46,7 @@ void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
   if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
   nlohmann::ordered_json filled;
   for (const auto& [name, value] : spec.items()) {
-    if (name == "runPolicy") filled["tls"] = tls;  // table order; runPolicy has defaults, so it is always there
+    if (name == "runPolicy") filled["tls"] = tls;  // as in the field table; runPolicy exists because it has defaults
     if (name != "tls") filled[name] = value;
   }
   spec = std::move(filled);

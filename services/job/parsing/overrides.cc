@@ -45,7 +45,9 @@ bool NeedsSpec(const Step& first) {
   return name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec";
 }
 
-YamlNode* FindField(YamlNode* node, const std::string& name, Position at) {
+// Returns the field of the object `node`, which is added if it is missing. A null node becomes an object. Returns null
+// for other nodes. `at` is the position of new nodes.
+YamlNode* FindOrAddField(YamlNode* node, const std::string& name, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kMap, .at = at};
   if (node->kind != YamlKind::kMap) return nullptr;
   for (YamlEntry& entry : node->entries) {
@@ -55,7 +57,8 @@ YamlNode* FindField(YamlNode* node, const std::string& name, Position at) {
   return &node->entries.back().value;
 }
 
-YamlNode* FindItem(YamlNode* node, size_t index, Position at) {
+// As FindOrAddField, for an item of a list; only the item after the last one is added.
+YamlNode* FindOrAddItem(YamlNode* node, size_t index, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kList, .at = at};
   if (node->kind != YamlKind::kList || index > node->items.size()) return nullptr;
   if (index == node->items.size()) node->items.push_back({.at = at});
@@ -74,10 +77,11 @@ void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Viol
   YamlNode* node = root;
   for (const Step& step : steps) {
     const auto* name = std::get_if<std::string>(&step);
-    node = name != nullptr ? FindField(node, *name, value.at) : FindItem(node, std::get<size_t>(step), value.at);
+    node =
+        name != nullptr ? FindOrAddField(node, *name, value.at) : FindOrAddItem(node, std::get<size_t>(step), value.at);
     if (node != nullptr) continue;
     violations->Add(value.at, "",
-                    name != nullptr ? "there is no object that could hold '" + *name + "'"
+                    name != nullptr ? "cannot set '" + *name + "': its parent is not an object"
                                     : "the list has no item " + std::to_string(std::get<size_t>(step)));
     return;
   }

@@ -9,8 +9,8 @@
 namespace espalier::job {
 
 // Sets the field at `path` to `value` and creates missing objects and lists on the way. "training.epochs" is short for
-// "spec.training.epochs"; "inputs[0]" is an item of a list, and the index after the last item appends one. A path
-// through a scalar or to an index beyond that is a violation. A null value unsets the field.
+// "spec.training.epochs"; "inputs[0]" is an item of a list, and the index after the last item appends an item. A larger
+// index and a path through a scalar are violations. A null value unsets the field.
 void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Violations* violations);
 
 }  // namespace espalier::job

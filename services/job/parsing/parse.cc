@@ -1,6 +1,6 @@
 // Stages: text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> dependent_defaults -> DistTraining
-// (to_training) -> rules (check_rules). Violations are collected, and returned before a stage that needs a valid
-// result of the stage before it.
+// (to_training) -> rules (check_rules). Violations are collected, and returned before a stage that needs a valid result
+// of the previous stage.
 #include "services/job/parsing/parse.h"
 
 #include "services/job/checks/check_fields.h"
@@ -19,7 +19,7 @@ std::vector<std::string> SourceNames(const std::string& file_name,
   return names;
 }
 
-// Returns the tree of `text`, which is incomplete if it added violations.
+// Returns the tree of `text`. If the text has errors, they are added to `violations` and the tree is incomplete.
 YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
   std::vector<YamlError> errors;
   YamlNode tree = ReadYaml(text, source, {}, &errors);

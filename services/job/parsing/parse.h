@@ -16,18 +16,18 @@ namespace espalier::job {
 struct ParsedJob {
   DistTraining training;
   std::vector<std::string> ignored;  // paths of valid fields that only a cluster uses; empty on a cluster
-  std::string effective_json;        // the document with overrides and defaults; parses to the same value
-  DocumentPlaces places;             // positions of its fields and of the overrides
+  std::string effective_json;        // the document with overrides and defaults; parses to the same DistTraining
+  DocumentPlaces places;             // positions of the document's fields and of the overrides
 };
 
 // Returns the checked document `text` with defaults and with `overrides`: pairs such as ("spec.training.seed", "7"),
-// values in YAML. InvalidArgument lists all violations, one per line:
-// "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'"; with an empty `file_name`
-// without position: "spec.training.epochs: expected ...".
-// If `training` allows a document without spec.training and the document has none, the result's has_training is false,
-// and its training has the defaults.
+// with values in YAML. InvalidArgument lists all violations, one per line:
+// "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'". If `file_name` is empty,
+// the lines have no position: "spec.training.epochs: expected ...".
+// For a document without spec.training, if `spec_training` allows that, DistTraining::has_training is false and
+// DistTraining::training has its initial values.
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
-                           RunsOn runs_on = RunsOn::kLaptop, SpecTraining training = SpecTraining::kRequired);
+                           RunsOn runs_on = RunsOn::kLaptop, SpecTraining spec_training = SpecTraining::kRequired);
 
 }  // namespace espalier::job

@@ -121,8 +121,9 @@ TEST(ParseErrorsTest, ChecksRulesBetweenFields) {
                         "classifications, found MeanSquaredError"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("samples no neighbors"));
-  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
-              HasSubstr("spec.training.epochs: 0 epochs apply an existing model: set spec.training.model.uri"));
+  EXPECT_THAT(
+      ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
+      HasSubstr("spec.training.epochs: with 0 epochs, the run uses an existing model: set spec.training.model.uri"));
   EXPECT_EQ(ErrorOf(ExampleWith("epochs: 50", "epochs: 0"), {{"training.model.uri", "s3://results/m"}}), "");
   EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.resumeFrom", "a"}, {"training.model.uri", "b"}}),
               HasSubstr("spec.checkpoint.resumeFrom: a checkpoint contains the model"));
@@ -148,7 +149,8 @@ TEST(ParseErrorsTest, ChecksRulesBetweenFields) {
   EXPECT_EQ(ErrorOf(kExampleJob, resumed), "");
   resumed.emplace_back("training.epochs", "0");
   EXPECT_THAT(ErrorOf(kExampleJob, resumed),
-              HasSubstr("spec.checkpoint.resumeFrom: 0 epochs apply the parameters in the module's file: omit it"));
+              HasSubstr("spec.checkpoint.resumeFrom: with 0 epochs, the run uses the parameters in the TorchScript "
+                        "module's file: omit spec.checkpoint.resumeFrom"));
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
               HasSubstr("spec.training.inputs[1]: nodeType may be omitted only if there is one entry"));
 }
@@ -166,7 +168,8 @@ TEST(ParseErrorsTest, NamesTheOptionOfAnOverride) {
             "--set training.epochs: spec.training.epochs: expected an integer from 0 to 1000000, found 'many'");
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epoch", "3"}}),
               HasSubstr("--set training.epoch: spec.training.'epoch': unknown field (did you mean 'epochs'?)"));
-  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs.x", "3"}}), HasSubstr("no object that could hold 'x'"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs.x", "3"}}),
+              HasSubstr("cannot set 'x': its parent is not an object"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.inputs[7].features", "[x]"}}), HasSubstr("the list has no item 7"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"a..b", "3"}}), HasSubstr("not a path"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs", "[3"}}),

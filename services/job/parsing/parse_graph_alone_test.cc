@@ -117,7 +117,7 @@ TEST(ParseProgramTest, RefusesCommandTooLargeForConfigMap) {
 
 TEST(ParseProgramTest, RefusesFieldsOfBuiltInTrainer) {
   EXPECT_THAT(ProgramErrors({{"checkpoint.resumeFrom", "s3://results/other"}}),
-              HasSubstr("spec.checkpoint.resumeFrom: not supported for programs, which load what they have saved"));
+              HasSubstr("spec.checkpoint.resumeFrom: not supported for programs, which load their own checkpoints"));
   EXPECT_THAT(ProgramErrors({{"output.nodesUri", "s3://results/nodes"}}),
               HasSubstr("spec.output.nodesUri: not supported for programs, which write their own outputs"));
   EXPECT_THAT(ProgramErrors({{"samplers.replicas", "1"}}), HasSubstr("spec.samplers.replicas: sampler processes need"));

@@ -1,6 +1,6 @@
-// SetMembers walks the field table and the document together and sets the member of each row whose field the document
-// has. A missing field keeps the initial value of its member. The few members that no single field sets follow in
-// ToDistTraining. CheckFields has checked types, ranges and enum names, so conversions cannot fail.
+// SetMembers walks the field table and the document together and sets the member of each field that is in the document.
+// The member of a missing field keeps its initial value. ToDistTraining then sets the few members that no single field
+// sets. CheckFields has checked types, ranges and enum names, so conversions cannot fail.
 #include "services/job/parsing/to_training.h"
 
 #include "services/job/fields/field_tree.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Sets the members of the fields of `object`, which has the fields of `table`. `owner` is the struct of the object.
+// Sets the members of the fields of `object`. `table` is the object's row, and `owner` its struct.
 void SetMembers(const TableNode& table, const Json& object, AnyStruct owner) {
   for (const TableNode& field : table.fields) {
     const auto found = object.find(field.name);
@@ -33,7 +33,7 @@ DistTraining ToDistTraining(const Json& values) {
   DistTraining job;
   SetMembers(TableTree(), values, AnyStruct::Of(&job));
   job.has_training = values.contains("spec") && values.at("spec").contains("training");
-  // In-edges are sorted by graph.timeColumn in any case; only with seedTime does it limit which of them are drawn.
+  // graph.timeColumn always sorts in-edges, but sampling ignores it unless seedTime is set.
   Sampling& sampling = job.training.sampling;
   if (!sampling.seed_time.empty()) sampling.draw.time_column = job.graph.time_column;
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;

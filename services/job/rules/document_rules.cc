@@ -14,6 +14,6 @@ const std::vector<Rule>& DocumentRules() {
   return *rules;
 }
 
-std::string OfTraining(const std::string& cel) { return "!has(self.training) || (" + cel + ")"; }
+std::string IfTraining(const std::string& cel) { return "!has(self.training) || (" + cel + ")"; }
 
 }  // namespace espalier::job

@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kMaxSourceColumns = 16;  // the same limit as in the field table
 
-bool Balances(const Partitions& partitions, PartitionBalance what) {
-  return std::count(partitions.balance.begin(), partitions.balance.end(), what) > 0;
+bool Balances(const Partitions& partitions, PartitionBalance quantity) {
+  return std::count(partitions.balance.begin(), partitions.balance.end(), quantity) > 0;
 }
 
 std::vector<Rule> PartitionRules() {
@@ -35,7 +35,7 @@ std::vector<Rule> PartitionRules() {
        })},
       // FillDependentDefaults has added the column already.
       {"spec",
-       OfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
+       IfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
                   std::to_string(kMaxSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
        "at most " + std::to_string(kMaxSourceColumns) + " with original_id, which sampling.method Labor adds: omit one",
        "graph.partitions.sourceColumns", Holds([](const DistTraining& self) {
@@ -44,24 +44,25 @@ std::vector<Rule> PartitionRules() {
   };
 }
 
-// Options that several partitioners, each with a part of the graph, do not support
-// (partitioner/group/group_partitioning.h).
+// Rules of options that several partitioners, each with a part of the graph, do not support
+// (partitioner/group/group_partitioning.h), and of TrainNodes.
 std::vector<Rule> PartitionerRules() {
-  const std::string alone = "self.partitioner.replicas == 1 || ";
-  const std::string otherwise = ", or 1 in spec.partitioner.replicas";
+  const std::string is_one_process_or = "self.partitioner.replicas == 1 || ";
+  const std::string or_one_process = ", or 1 in spec.partitioner.replicas";
   return {
-      {"spec", alone + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
-       "METIS and Multilevel need the whole graph in one process: choose Streaming, Random or External" + otherwise,
+      {"spec", is_one_process_or + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
+       "METIS and Multilevel need the whole graph in one process: choose Streaming, Random or External" +
+           or_one_process,
        "graph.partitions.algorithm", Holds([](const DistTraining& self) {
          return self.partitioner_replicas == 1 || (self.graph.partitions.algorithm != PartitionAlgorithm::kMetis &&
                                                    self.graph.partitions.algorithm != PartitionAlgorithm::kMultilevel);
        })},
       {"spec",
-       alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
-               "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
-               "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
+       is_one_process_or + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
+                           "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
+                           "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
        "several partitioners balance Edges only if neither preprocessing nor the task changes the edges: omit Edges" +
-           otherwise,
+           or_one_process,
        "graph.partitions.balance", Holds([](const DistTraining& self) {
          const Preprocess& preprocess = self.graph.preprocess;
          return self.partitioner_replicas == 1 || !Balances(self.graph.partitions, PartitionBalance::kEdges) ||
@@ -69,7 +70,7 @@ std::vector<Rule> PartitionerRules() {
                   (self.has_training && self.training.task.type == TaskType::kLinkPrediction));
        })},
       {"spec",
-       OfTraining("self.training.task.type in ['NodeClassification', 'NodeRegression'] || !('TrainNodes' in "
+       IfTraining("self.training.task.type in ['NodeClassification', 'NodeRegression'] || !('TrainNodes' in "
                   "self.graph.partitions.balance)"),
        "TrainNodes needs a task on nodes", "graph.partitions.balance", Holds([](const DistTraining& self) {
          return !self.has_training || !IsOfEdges(self.training.task.type) ||
@@ -78,7 +79,8 @@ std::vector<Rule> PartitionerRules() {
   };
 }
 
-bool IsChanged(const DistTraining& self) {
+// Returns whether preprocessing or the task changes edges or columns of the source graph.
+bool ChangesGraph(const DistTraining& self) {
   const Preprocess& preprocess = self.graph.preprocess;
   return preprocess.drop_self_loops || preprocess.add_reverse_edges || preprocess.drop_duplicate_edges ||
          preprocess.normalize_features != RowNormalization::kNone ||
@@ -86,16 +88,16 @@ bool IsChanged(const DistTraining& self) {
          (self.has_training && self.training.task.type == TaskType::kLinkPrediction);
 }
 
-// Options with which a partitioner cannot bound its memory (partitioner/memory_bound.h).
+// Rules of options with which a partitioner cannot limit its memory (partitioner/memory_bound.h).
 std::vector<Rule> PartitionerMemoryRules() {
-  const std::string unbounded = "!has(self.partitioner.memory) || ";
+  const std::string has_no_limit_or = "!has(self.partitioner.memory) || ";
   return {
-      {"spec", unbounded + "self.partitioner.replicas == 1",
+      {"spec", has_no_limit_or + "self.partitioner.replicas == 1",
        "several partitioners divide the memory that the graph needs: omit it, or set 1 in spec.partitioner.replicas",
        "partitioner.memory", Holds([](const DistTraining& self) {
          return self.partitioner_memory_bytes == 0 || self.partitioner_replicas == 1;
        })},
-      {"spec", unbounded + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
+      {"spec", has_no_limit_or + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
        "METIS and Multilevel hold the whole graph in memory: omit it, or choose Streaming, Random or External",
        "partitioner.memory", Holds([](const DistTraining& self) {
          return self.partitioner_memory_bytes == 0 ||
@@ -103,12 +105,13 @@ std::vector<Rule> PartitionerMemoryRules() {
                  self.graph.partitions.algorithm != PartitionAlgorithm::kMultilevel);
        })},
       {"spec",
-       unbounded + "!(self.graph.preprocess.dropSelfLoops || self.graph.preprocess.addReverseEdges || "
-                   "self.graph.preprocess.dropDuplicateEdges || self.graph.preprocess.normalizeFeatures != 'None' || "
-                   "self.graph.preprocess.featureDtype != 'Source' || "
-                   "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
+       has_no_limit_or +
+           "!(self.graph.preprocess.dropSelfLoops || self.graph.preprocess.addReverseEdges || "
+           "self.graph.preprocess.dropDuplicateEdges || self.graph.preprocess.normalizeFeatures != 'None' || "
+           "self.graph.preprocess.featureDtype != 'Source' || "
+           "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
        "a graph that spec.graph.preprocess or LinkPrediction changes is held in memory: omit it", "partitioner.memory",
-       Holds([](const DistTraining& self) { return self.partitioner_memory_bytes == 0 || !IsChanged(self); })},
+       Holds([](const DistTraining& self) { return self.partitioner_memory_bytes == 0 || !ChangesGraph(self); })},
   };
 }
 

@@ -1,5 +1,5 @@
-// Rules of spec.training.inputs, learnable rows and learning-rate schedules. A field that the chosen type of an
-// optimizer, schedule or initializer does not use must have its default.
+// Rules of spec.training.inputs, learnable rows and learning-rate schedules. A field of an optimizer, schedule or
+// initializer that the chosen type does not use must have its default.
 #include <algorithm>
 
 #include "services/job/rules/rule_check.h"
@@ -7,7 +7,7 @@
 namespace espalier::job {
 namespace {
 
-// Returns the inputs after the first of their node type. Inputs without a node type do not count.
+// Returns a finding for each input whose node type an earlier input has. Ignores inputs without a node type.
 std::vector<RuleFinding> FindRepeatedNodeTypes(const Training& training) {
   std::vector<RuleFinding> findings;
   const std::vector<Input>& inputs = training.inputs;
@@ -29,7 +29,7 @@ std::vector<RuleFinding> FindUnnamedNodeTypes(const Training& training) {
   return findings;
 }
 
-std::vector<RuleFinding> FindInitializersOfNoPlugin(const DistTraining& job) {
+std::vector<RuleFinding> FindInitializersWithoutPlugin(const DistTraining& job) {
   std::vector<RuleFinding> findings;
   RuleTarget<Embedding>::VisitAll(job, [&](const Embedding& embedding, const std::string& path) {
     const std::string& entry = embedding.initializer.plugin;
@@ -58,16 +58,17 @@ std::vector<Rule> NodeTypeRules() {
        .check = Holds([](const Input& self) { return !self.features.empty() || self.embedding.has_value(); }),
        .is_required = true},
       {"spec",
-       OfTraining("self.training.inputs.all(input, !has(input.embedding) || !has(input.embedding.initializer.plugin) "
+       IfTraining("self.training.inputs.all(input, !has(input.embedding) || !has(input.embedding.initializer.plugin) "
                   "|| (has(self.servers.plugins) && self.servers.plugins.exists(plugin, "
                   "input.embedding.initializer.plugin.startsWith(plugin.name + '/'))))"),
        "expected an initializer of a plugin of spec.servers.plugins", "training.inputs",
-       Finds([](const DistTraining& self) { return FindInitializersOfNoPlugin(self); })},
+       Finds([](const DistTraining& self) { return FindInitializersWithoutPlugin(self); })},
   };
 }
 
-// Returns the rule that a field of an embedding has its default unless the initializer is of the type.
-Rule DistributionRule(const std::string& type, const std::string& field, const std::string& cel, RuleCheck check) {
+// Returns the rule that a field of the initializer has its default unless the initializer's type is `type`. `cel` is
+// true if the field has its default.
+Rule InitializerRule(const std::string& type, const std::string& field, const std::string& cel, RuleCheck check) {
   return {"spec.training.inputs[].embedding", "self.initializer.type == '" + type + "' || " + cel,
           "only for the type " + type, "initializer." + field, std::move(check)};
 }
@@ -77,42 +78,43 @@ std::vector<Rule> InitializerRules() {
   return {
       {embedding, "self.initializer.low <= self.initializer.high", "is above initializer.high", "initializer.low",
        Holds([](const Embedding& self) { return self.initializer.low <= self.initializer.high; })},
-      DistributionRule("Uniform", "low", "self.initializer.low == -1.0", Holds([](const Embedding& self) {
-                         const RowInitializer& initializer = self.initializer;
-                         return initializer.type == RowInitializerType::kUniform ||
-                                initializer.low == RowInitializer().low;
-                       })),
-      DistributionRule("Uniform", "high", "self.initializer.high == 1.0", Holds([](const Embedding& self) {
-                         const RowInitializer& initializer = self.initializer;
-                         return initializer.type == RowInitializerType::kUniform ||
-                                initializer.high == RowInitializer().high;
-                       })),
-      DistributionRule("Normal", "mean", "self.initializer.mean == 0.0", Holds([](const Embedding& self) {
-                         const RowInitializer& initializer = self.initializer;
-                         return initializer.type == RowInitializerType::kNormal ||
-                                initializer.mean == RowInitializer().mean;
-                       })),
-      DistributionRule("Normal", "deviation", "self.initializer.deviation == 1.0", Holds([](const Embedding& self) {
-                         const RowInitializer& initializer = self.initializer;
-                         return initializer.type == RowInitializerType::kNormal ||
-                                initializer.deviation == RowInitializer().deviation;
-                       })),
+      InitializerRule("Uniform", "low", "self.initializer.low == -1.0", Holds([](const Embedding& self) {
+                        const RowInitializer& initializer = self.initializer;
+                        return initializer.type == RowInitializerType::kUniform ||
+                               initializer.low == RowInitializer().low;
+                      })),
+      InitializerRule("Uniform", "high", "self.initializer.high == 1.0", Holds([](const Embedding& self) {
+                        const RowInitializer& initializer = self.initializer;
+                        return initializer.type == RowInitializerType::kUniform ||
+                               initializer.high == RowInitializer().high;
+                      })),
+      InitializerRule("Normal", "mean", "self.initializer.mean == 0.0", Holds([](const Embedding& self) {
+                        const RowInitializer& initializer = self.initializer;
+                        return initializer.type == RowInitializerType::kNormal ||
+                               initializer.mean == RowInitializer().mean;
+                      })),
+      InitializerRule("Normal", "deviation", "self.initializer.deviation == 1.0", Holds([](const Embedding& self) {
+                        const RowInitializer& initializer = self.initializer;
+                        return initializer.type == RowInitializerType::kNormal ||
+                               initializer.deviation == RowInitializer().deviation;
+                      })),
       {embedding, "self.initializer.type != 'Plugin' || has(self.initializer.plugin)",
        "Plugin needs initializer.plugin", "initializer.type", Holds([](const Embedding& self) {
          return self.initializer.type != RowInitializerType::kPlugin || !self.initializer.plugin.empty();
        })},
-      DistributionRule("Plugin", "plugin", "!has(self.initializer.plugin)", Holds([](const Embedding& self) {
-                         return self.initializer.type == RowInitializerType::kPlugin || self.initializer.plugin.empty();
-                       })),
-      DistributionRule("Plugin", "arguments", "!has(self.initializer.arguments) || self.initializer.arguments == ''",
-                       Holds([](const Embedding& self) {
-                         return self.initializer.type == RowInitializerType::kPlugin ||
-                                self.initializer.arguments.empty();
-                       })),
+      InitializerRule("Plugin", "plugin", "!has(self.initializer.plugin)", Holds([](const Embedding& self) {
+                        return self.initializer.type == RowInitializerType::kPlugin || self.initializer.plugin.empty();
+                      })),
+      InitializerRule("Plugin", "arguments", "!has(self.initializer.arguments) || self.initializer.arguments == ''",
+                      Holds([](const Embedding& self) {
+                        return self.initializer.type == RowInitializerType::kPlugin ||
+                               self.initializer.arguments.empty();
+                      })),
   };
 }
 
-// Options of schedules that only the type Step uses, at the schedule of a Training or an Embedding.
+// Returns the rules of the schedule's fields that only the type Step uses. `Self` has the schedule: Training or
+// Embedding.
 template <class Self>
 std::vector<Rule> ScheduleRules() {
   const std::string at = std::string(RuleTarget<Self>::kPath) + ".learningRateSchedule";

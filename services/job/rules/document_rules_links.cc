@@ -1,5 +1,5 @@
-// Rules of LinkPrediction. Its fields have defaults that are not in the schema, so the CEL checks whether they are
-// present.
+// Rules of LinkPrediction. The defaults of its fields are not in the schema, so the CEL expressions check whether the
+// fields are present.
 #include "services/job/rules/rule_check.h"
 
 namespace espalier::job {
@@ -11,9 +11,9 @@ constexpr char kShare[] =
     "(has(self.training.task.negatives) && has(self.training.task.negatives.count) ? "
     "self.training.task.negatives.count : 1)";
 
-// Returns a condition at spec.training that holds if `cel` holds or if the negatives are not of the type. COUNT in
-// `cel` is replaced by the number of negatives per edge.
-std::string OfNegatives(const std::string& type, std::string cel) {
+// Returns a CEL expression at spec.training that is true if `cel` is true or if the type of the negatives is not
+// `type`. COUNT in `cel` is replaced by the number of negatives per edge.
+std::string IfNegatives(const std::string& type, std::string cel) {
   const std::string count = "(has(self.task.negatives.count) ? self.task.negatives.count : 1)";
   cel.replace(cel.find("COUNT"), 5, count);
   return "!has(self.task.negatives) || !has(self.task.negatives.type) || self.task.negatives.type != '" + type +
@@ -63,14 +63,14 @@ std::vector<Rule> NegativeRules() {
   const std::string max_in_degree_negatives = std::to_string(kMaxInDegreeNegatives);
   const std::string max_sampler_negatives = std::to_string(kMaxNegativesOfSampler);
   return {
-      {training, OfNegatives("InBatch", "COUNT < self.batchSize"),
+      {training, IfNegatives("InBatch", "COUNT < self.batchSize"),
        "InBatch uses the other edges of the batch: expected a number below batchSize", "task.negatives.count",
        Holds(
            [](const Training& self) {
              return self.task.negatives != sampler::NegativeKind::kInBatch || self.task.num_negatives < self.batch_size;
            },
            [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
-      {training, OfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree_negatives),
+      {training, IfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree_negatives),
        "with InDegree, each trainer fetches the negatives of all trainers for a step: "
        "use fewer or a smaller batchSize, so that batchSize times count is at most " +
            max_in_degree_negatives,
@@ -84,7 +84,7 @@ std::vector<Rule> NegativeRules() {
              return "; found " + std::to_string(self.batch_size * self.task.num_negatives);
            })},
       {"spec",
-       OfTraining(unless_link_prediction + "self.samplers.replicas == 0 || " + share + " <= " + max_sampler_negatives),
+       IfTraining(unless_link_prediction + "self.samplers.replicas == 0 || " + share + " <= " + max_sampler_negatives),
        "a sampler draws at most " + max_sampler_negatives +
            " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
@@ -92,26 +92,23 @@ std::vector<Rule> NegativeRules() {
                 NegativesOfShare(self.training, self.trainer_replicas) <= kMaxNegativesOfSampler;
        })},
       {"spec",
-       OfTraining(unless_link_prediction + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
+       IfTraining(unless_link_prediction + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
                   " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
                   "self.training.task.negatives.type == 'Joint') || " +
                   share + " * self.training.model.hiddenSize <= " + std::to_string(kMaxNegativeValuesOfTrainer) + "))"),
        "the embeddings of a step's negatives do not fit in a trainer: use fewer, a smaller batchSize, more trainers, "
-       "or "
-       "Joint, which shares them",
+       "or Joint, which shares them",
        "training.task.negatives.count",
        Holds(
            [](const DistTraining& self) {
-             const Training& trained = self.training;
-             return !IsLinkPrediction(self) ||
-                    NegativesOfShare(trained, self.trainer_replicas) <=
-                        MaxNegativesOfShare(trained.task.negatives, trained.model.hidden_size);
+             const Training& spec = self.training;
+             return !IsLinkPrediction(self) || NegativesOfShare(spec, self.trainer_replicas) <=
+                                                   MaxNegativesOfShare(spec.task.negatives, spec.model.hidden_size);
            },
            [](const DistTraining& self) {
-             const Training& trained = self.training;
-             return "; found " + std::to_string(NegativesOfShare(trained, self.trainer_replicas)) +
-                    ", expected at most " +
-                    std::to_string(MaxNegativesOfShare(trained.task.negatives, trained.model.hidden_size));
+             const Training& spec = self.training;
+             return "; found " + std::to_string(NegativesOfShare(spec, self.trainer_replicas)) + ", expected at most " +
+                    std::to_string(MaxNegativesOfShare(spec.task.negatives, spec.model.hidden_size));
            })},
   };
 }

@@ -7,7 +7,8 @@ namespace {
 
 constexpr char kModelPath[] = "spec.training.model";
 
-// Returns the rule that a field of attention has its default with other models. `cel`: the field has its default.
+// Returns the rule that an attention field has its default for models without attention. `cel` and `is_default` are
+// true if the field has its default.
 Rule AttentionRule(const std::string& field, const std::string& cel, bool (*is_default)(const Model& model)) {
   return {kModelPath, "self.type in ['GAT', 'GATv2'] || " + cel, "only for GAT and GATv2", field,
           Holds([is_default](const Model& self) { return IsAttention(self.type) || is_default(self); })};
@@ -32,30 +33,31 @@ std::vector<Rule> AttentionRules() {
   };
 }
 
-// Returns the rule that an option has its default for TorchScript. `cel`: the option has its default.
+// Returns the rule that a field has its default for TorchScript. `cel` and `is_default` are true if the field has its
+// default.
 Rule ModuleRule(const std::string& field, const std::string& cel, bool (*is_default)(const Model& model)) {
   return {kModelPath, "self.type != 'TorchScript' || " + cel, "not for TorchScript: the module has its own", field,
           Holds([is_default](const Model& self) { return self.type != ModelType::kTorchScript || is_default(self); })};
 }
 
-// Model files do not contain learnable rows, so a run that starts from a trained model would silently lose them. A
-// TorchScript module is allowed for training, since it is untrained and has no rows yet.
+// Model files do not contain learnable rows, so a run that starts from a trained model would silently lose its rows. A
+// TorchScript module may be trained with learnable rows, because the module has no trained rows.
 std::vector<Rule> ModelFileRules() {
   return {
       {"spec.training", "self.epochs > 0 || has(self.model.uri)",
-       "0 epochs apply an existing model: set spec.training.model.uri, or train for at least 1", "epochs",
-       Holds([](const Training& self) { return self.epochs > 0 || !self.model.uri.empty(); })},
+       "with 0 epochs, the run uses an existing model: set spec.training.model.uri, or train for at least 1 epoch",
+       "epochs", Holds([](const Training& self) { return self.epochs > 0 || !self.model.uri.empty(); })},
       {"spec.training",
        "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
-       "0 epochs of a module with learnable rows need their trained values: train for at least 1, or resume from a "
-       "checkpoint, which contains them, with as many epochs as it has",
+       "0 epochs of a module with learnable rows need trained rows, which only a checkpoint contains: train for at "
+       "least 1, or set resumeFrom to a checkpoint and epochs to the number of epochs that it has trained",
        "epochs", Holds([](const Training& self) {
          return self.epochs > 0 || self.model.type != ModelType::kTorchScript || !HasEmbeddings(self);
        })},
       {kModelPath, "self.type != 'TorchScript' || has(self.uri)", "TorchScript needs the module's file", "uri",
        Holds([](const Model& self) { return self.type != ModelType::kTorchScript || !self.uri.empty(); })},
       {"spec",
-       OfTraining("!has(self.training.model.uri) || self.training.model.type == 'TorchScript' || "
+       IfTraining("!has(self.training.model.uri) || self.training.model.type == 'TorchScript' || "
                   "!self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri", Holds([](const DistTraining& self) {
          const Model& model = self.training.model;

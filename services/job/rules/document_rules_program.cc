@@ -58,37 +58,37 @@ bool IsFileUri(std::string_view uri) {
   return !uri.ends_with('/') && !is_bucket;
 }
 
-// Returns whether exactly one of uri and configMapKeyRef is set. Otherwise the rules about the script's file do not
-// apply and hold.
-bool HasOnePlace(const Script& script) { return script.uri.empty() != script.config_map.empty(); }
+// Returns whether exactly one of uri and configMapKeyRef is set. If not, the rules about the script's file report
+// nothing.
+bool HasOneSource(const Script& script) { return script.uri.empty() != script.config_map.empty(); }
 
 std::vector<Rule> ScriptRules() {
   const std::string script = std::string(kProgramPath) + ".script";
-  const std::string no_file = "has(self.uri) == has(self.configMapKeyRef) || ";
+  const std::string has_not_one_source_or = "has(self.uri) == has(self.configMapKeyRef) || ";
   const std::string is_archive =
       R"((has(self.uri) ? self.uri : self.configMapKeyRef.key).matches('\\.(tar|tar\\.gz|tgz|zip)$'))";
   return {
       {script, "has(self.uri) != has(self.configMapKeyRef)", "expected either uri or configMapKeyRef", "",
-       Holds([](const Script& self) { return HasOnePlace(self); })},
+       Holds([](const Script& self) { return HasOneSource(self); })},
       {.at = script,
-       .cel = no_file + "has(self.entrypoint) || !" + is_archive,
+       .cel = has_not_one_source_or + "has(self.entrypoint) || !" + is_archive,
        .message = "expected the path of the file to run in the archive",
        .field = "entrypoint",
        .check = Holds([](const Script& self) {
-         return !HasOnePlace(self) || !self.entrypoint.empty() || !IsArchiveName(self.FileName());
+         return !HasOneSource(self) || !self.entrypoint.empty() || !IsArchiveName(self.FileName());
        }),
        .is_required = true},
-      {script, no_file + "!has(self.entrypoint) || " + is_archive,
+      {script, has_not_one_source_or + "!has(self.entrypoint) || " + is_archive,
        "only for an archive (*.tar, *.tar.gz, *.tgz, *.zip): omit it", "entrypoint", Holds([](const Script& self) {
-         return !HasOnePlace(self) || self.entrypoint.empty() || IsArchiveName(self.FileName());
+         return !HasOneSource(self) || self.entrypoint.empty() || IsArchiveName(self.FileName());
        })},
       {script + ".uri", R"(!self.endsWith('/') && !self.matches('^[sS]3[aA]?://[^/]*$'))",
        "names a folder: expected one file or archive", "",
        Holds([](const RuleFields& self) { return IsFileUri(self.get<std::string>()); })},
       {.at = script + ".uri",
        .cel = "self.matches('^[sS]3[aA]?://')",
-       .message = "on a cluster, expected s3://bucket/key or configMapKeyRef; the path of a "
-                  "file on a volume is a word of spec.trainers.program.command",
+       .message = "on a cluster, expected s3://bucket/key or configMapKeyRef; for a file on a volume, write its path "
+                  "in spec.trainers.program.command",
        .check = Holds([](const RuleFields& self) { return self.get<std::string>().starts_with("s3://"); }),
        .on_cluster_only = true},
       {script + ".sha256", "self.matches('^[0-9a-f]{64}$')",
@@ -105,7 +105,7 @@ std::vector<Rule> ScriptRules() {
        .message = "expected a command: only a script *.py runs without one",
        .field = "command",
        .check = Holds([](const Program& self) {
-         return !self.command.empty() || !self.script.has_value() || !HasOnePlace(*self.script) ||
+         return !self.command.empty() || !self.script.has_value() || !HasOneSource(*self.script) ||
                 self.script->MainFile().ends_with(".py");
        }),
        .is_required = true},
@@ -116,7 +116,7 @@ std::vector<Rule> ScriptRules() {
 
 std::vector<Rule> ProgramRules() {
   std::vector<Rule> rules = {
-      // check_fields.cc finds a missing spec.training, depending on SpecTraining.
+      // check_fields.cc reports a missing spec.training, depending on SpecTraining.
       {.at = "spec",
        .cel = "has(self.training) || has(self.trainers.program)",
        .message = kTrainingOrProgram,
@@ -126,7 +126,7 @@ std::vector<Rule> ProgramRules() {
        "samplers.replicas",
        Holds([](const DistTraining& self) { return self.has_training || self.sampler_replicas == 0; })},
       {"spec", "!has(self.trainers.program) || !has(self.checkpoint.resumeFrom)",
-       "not supported for programs, which load what they have saved: omit it", "checkpoint.resumeFrom",
+       "not supported for programs, which load their own checkpoints: omit it", "checkpoint.resumeFrom",
        Holds(
            [](const DistTraining& self) { return !self.program.has_value() || self.checkpoint.resume_from.empty(); })},
       {"spec", "!has(self.trainers.program) || !has(self.output.nodesUri)",
@@ -135,15 +135,15 @@ std::vector<Rule> ProgramRules() {
       {"spec", "!has(self.trainers.program) || !has(self.trainers.featureCache)",
        "not supported for programs, which fetch rows themselves: omit it", "trainers.featureCache",
        Holds([](const DistTraining& self) { return !self.program.has_value() || !self.feature_cache.has_value(); })},
-      {"spec", OfTraining("!has(self.trainers.program) || self.training.precision == 'F32'"),
+      {"spec", IfTraining("!has(self.trainers.program) || self.training.precision == 'F32'"),
        "not supported for programs, which choose their own precision: omit it", "training.precision",
        Holds([](const DistTraining& self) {
          return !self.program.has_value() || !self.has_training || self.training.precision == Precision::kF32;
        })},
       {.at = "spec",
        .cel = "!has(self.trainers.program) || self.trainers.containersPerPod == 1",
-       .message = "not supported for programs, of which a pod has one: omit it, and start further processes in the "
-                  "program",
+       .message = "not supported for programs, because each pod runs one program: omit it, and start further processes "
+                  "in the program",
        .field = "trainers.containersPerPod",
        .check = Holds(
            [](const DistTraining& self) { return !self.program.has_value() || self.trainer_containers_per_pod == 1; }),

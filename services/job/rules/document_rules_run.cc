@@ -1,11 +1,11 @@
-// Rules of spec.checkpoint, spec.output, spec.tls, spec.runPolicy and of roles. The fields that only a cluster uses are
-// read from the document, since DistTraining does not have them.
+// Rules of spec.checkpoint, spec.output, spec.tls, spec.runPolicy and of roles. Fields that struct DistTraining lacks
+// are read from the document's JSON (RuleFields).
 #include "services/job/rules/rule_check.h"
 
 namespace espalier::job {
 namespace {
 
-// Returns whether the name has the syntax of spec.managedBy of Kubernetes Jobs: "kueue.x-k8s.io/multikueue".
+// Returns whether the name has the syntax of spec.managedBy of a Kubernetes Job, such as "kueue.x-k8s.io/multikueue".
 bool IsControllerName(const std::string& name) {
   const size_t slash = name.find('/');
   if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return false;
@@ -19,7 +19,7 @@ bool IsControllerName(const std::string& name) {
 std::vector<Rule> ResumeRules() {
   return {
       {"spec",
-       OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
+       IfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
                   "'TorchScript'"),
        "a checkpoint contains the model: omit spec.training.model.uri", "checkpoint.resumeFrom",
        Holds([](const DistTraining& self) {
@@ -28,17 +28,17 @@ std::vector<Rule> ResumeRules() {
                 model.type == ModelType::kTorchScript;
        })},
       {"spec",
-       OfTraining("!has(self.checkpoint.resumeFrom) || self.training.model.type != 'TorchScript' || "
+       IfTraining("!has(self.checkpoint.resumeFrom) || self.training.model.type != 'TorchScript' || "
                   "self.training.epochs > 0"),
-       "0 epochs apply the parameters in the module's file: omit it", "checkpoint.resumeFrom",
-       Holds([](const DistTraining& self) {
+       "with 0 epochs, the run uses the parameters in the TorchScript module's file: omit spec.checkpoint.resumeFrom",
+       "checkpoint.resumeFrom", Holds([](const DistTraining& self) {
          return !self.has_training || self.checkpoint.resume_from.empty() ||
                 self.training.model.type != ModelType::kTorchScript || self.training.epochs > 0;
        })},
   };
 }
 
-std::string TrainersShown(const RuleFields& trainers) {
+std::string DescribeReplicas(const RuleFields& trainers) {
   return " (" + std::to_string(trainers.value("replicas", int64_t{1})) + ")";
 }
 
@@ -50,7 +50,7 @@ std::vector<Rule> RoleRules() {
            [](const RuleFields& self) {
              return self.value("minReplicas", int64_t{1}) <= self.value("replicas", int64_t{1});
            },
-           TrainersShown)},
+           DescribeReplicas)},
       {"spec.trainers", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",
        "is below spec.trainers.replicas", "maxReplicas",
        Holds(
@@ -58,7 +58,7 @@ std::vector<Rule> RoleRules() {
              const int64_t replicas = self.value("replicas", int64_t{1});
              return self.value("maxReplicas", replicas) >= replicas;
            },
-           TrainersShown)},
+           DescribeReplicas)},
       {.at = "spec.trainers",
        .cel = "self.replicas % self.containersPerPod == 0",
        .message = "does not divide spec.trainers.replicas: every pod has the same number of trainers",
@@ -67,7 +67,7 @@ std::vector<Rule> RoleRules() {
            [](const RuleFields& self) {
              return self.value("replicas", int64_t{1}) % self.value("containersPerPod", int64_t{1}) == 0;
            },
-           TrainersShown),
+           DescribeReplicas),
        .on_cluster_only = true},
       {.at = "spec.trainers",
        .cel = "!has(self.minReplicas) || self.minReplicas % self.containersPerPod == 0",

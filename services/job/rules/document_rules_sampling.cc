@@ -6,19 +6,20 @@
 namespace espalier::job {
 namespace {
 
-std::string IsUnset(const std::string& field, bool unset) { return (unset ? "" : "!") + field; }
-std::string IsUnset(const std::string& field, const std::string&) { return "!has(" + field + ")"; }
+// Returns the CEL expression that is true if `field` has the value `unset`, its default.
+std::string CelIsUnset(const std::string& field, bool unset) { return (unset ? "" : "!") + field; }
+std::string CelIsUnset(const std::string& field, const std::string&) { return "!has(" + field + ")"; }
 template <sampler::Spelled E>
-std::string IsUnset(const std::string& field, E unset) {
+std::string CelIsUnset(const std::string& field, E unset) {
   return field + " == '" + ToString(unset) + "'";
 }
 
-// Returns a condition at spec.training: all options of draws have their defaults.
+// Returns a CEL expression at spec.training that is true if all sampling options of DrawSpec have their defaults.
 std::string NoDrawOptions() {
   const sampler::DrawSpec unset;
   std::string cel;
   sampler::VisitOptions(unset, [&](const sampler::OptionText& text, const auto& option) {
-    cel += (cel.empty() ? "" : " && ") + IsUnset(std::string("self.sampling.") + text.name, option);
+    cel += (cel.empty() ? "" : " && ") + CelIsUnset(std::string("self.sampling.") + text.name, option);
   });
   return cel;
 }
@@ -69,7 +70,7 @@ std::vector<Rule> MethodRules() {
        Holds([](const Sampling& self) {
          return self.draw.method == sampler::DrawMethod::kLabor || !self.draw.layer_dependency;
        })},
-      {"spec", OfTraining("self.training.sampling.method != 'Last' || has(self.graph.timeColumn)"),
+      {"spec", IfTraining("self.training.sampling.method != 'Last' || has(self.graph.timeColumn)"),
        "Last needs in-edges ordered by time: set spec.graph.timeColumn", "training.sampling.method",
        Holds([](const DistTraining& self) {
          return !self.has_training || self.training.sampling.draw.method != sampler::DrawMethod::kLast ||

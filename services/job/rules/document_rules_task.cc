@@ -1,5 +1,6 @@
 // Rules of spec.training.task and spec.training.evaluation that concern several tasks or the labels of edges. The
-// defaults of evaluation.metric and task.exclude are not in the schema, so the CEL checks whether they are present.
+// defaults of evaluation.metric and task.exclude are not in the schema, so the CEL expressions check whether these
+// fields are present.
 #include <algorithm>
 
 #include "services/job/enum_names.h"
@@ -9,16 +10,17 @@ namespace espalier::job {
 namespace {
 
 constexpr char kTrainingPath[] = "spec.training";
-constexpr char kOfNodes[] = "self.task.type in ['NodeClassification', 'NodeRegression'] || ";
-constexpr char kOfLabeledEdges[] = "self.task.type in ['EdgeClassification', 'EdgeRegression'] || ";
-constexpr char kNotOfLabeledEdges[] = "!(self.task.type in ['EdgeClassification', 'EdgeRegression']) || ";
+constexpr char kIsNodeTaskOr[] = "self.task.type in ['NodeClassification', 'NodeRegression'] || ";
+constexpr char kIsLabeledEdgeTaskOr[] = "self.task.type in ['EdgeClassification', 'EdgeRegression'] || ";
+constexpr char kIsNoLabeledEdgeTaskOr[] = "!(self.task.type in ['EdgeClassification', 'EdgeRegression']) || ";
 
 bool IsRegression(TaskType type) { return type == TaskType::kNodeRegression || type == TaskType::kEdgeRegression; }
 bool IsClassification(TaskType type) {
   return type == TaskType::kNodeClassification || type == TaskType::kEdgeClassification;
 }
 
-// Returns the rule that the metric of `tasks` is one of `metrics`. `cel` is a condition on the task.
+// Returns the rule that the metric of some tasks is one of `metrics`. `cel` and `is_task` are true for these tasks;
+// `tasks` is their name in the message.
 Rule MetricRule(const std::string& cel, bool (*is_task)(TaskType), const std::string& tasks,
                 std::vector<Metric> metrics) {
   std::string choices, list;
@@ -68,33 +70,37 @@ std::vector<Rule> EdgeFieldRules() {
 }
 
 std::vector<Rule> EdgeTaskRules() {
-  const std::string nodes = kOfNodes, labeled = kOfLabeledEdges, not_labeled = kNotOfLabeledEdges;
+  const std::string is_node_task_or = kIsNodeTaskOr, is_labeled_edge_task_or = kIsLabeledEdgeTaskOr;
+  const std::string is_no_labeled_edge_task_or = kIsNoLabeledEdgeTaskOr;
   return {
       {kTrainingPath, "self.task.type in ['NodeClassification', 'EdgeClassification'] || !self.task.multiLabel",
        "only for NodeClassification and EdgeClassification", "task.multiLabel",
        Holds([](const Training& self) { return IsClassification(self.task.type) || !self.task.multi_label; })},
-      {kTrainingPath, nodes + "!has(self.task.nodeType)", "only for tasks on nodes: name edgeType", "task.nodeType",
+      {kTrainingPath, is_node_task_or + "!has(self.task.nodeType)", "only for tasks on nodes: name edgeType",
+       "task.nodeType",
        Holds([](const Training& self) { return !IsOfEdges(self.task.type) || self.task.node_type.empty(); })},
-      {kTrainingPath, nodes + "self.evaluation.neighborhood == 'Full'",
+      {kTrainingPath, is_node_task_or + "self.evaluation.neighborhood == 'Full'",
        "tasks on edges are evaluated over full neighborhoods: choose Full", "evaluation.neighborhood",
        Holds([](const Training& self) {
          return !IsOfEdges(self.task.type) || self.evaluation.neighborhood == EvaluationNeighborhood::kFull;
        })},
-      {kTrainingPath, nodes + "!has(self.sampling.seedTime)", "only for tasks on nodes: omit it", "sampling.seedTime",
+      {kTrainingPath, is_node_task_or + "!has(self.sampling.seedTime)", "only for tasks on nodes: omit it",
+       "sampling.seedTime",
        Holds([](const Training& self) { return !IsOfEdges(self.task.type) || self.sampling.seed_time.empty(); })},
-      {kTrainingPath, labeled + "!has(self.task.exclude)", "only for EdgeClassification and EdgeRegression",
-       "task.exclude", Holds([](const Training& self, const RuleFields& fields) {
+      {kTrainingPath, is_labeled_edge_task_or + "!has(self.task.exclude)",
+       "only for EdgeClassification and EdgeRegression", "task.exclude",
+       Holds([](const Training& self, const RuleFields& fields) {
          return LabelsEdges(self.task.type) || !HasField(fields, "task.exclude");
        })},
-      {kTrainingPath, not_labeled + "self.task.label != 'node-label'", "name the edge column with the labels",
-       "task.label",
+      {kTrainingPath, is_no_labeled_edge_task_or + "self.task.label != 'node-label'",
+       "name the edge column with the labels", "task.label",
        Holds([](const Training& self) { return !LabelsEdges(self.task.type) || self.task.label != "node-label"; })},
-      {kTrainingPath, not_labeled + "self.epochs > 0 || self.model.type != 'TorchScript'",
+      {kTrainingPath, is_no_labeled_edge_task_or + "self.epochs > 0 || self.model.type != 'TorchScript'",
        "a TorchScript module has no head for edges: train for at least 1", "epochs", Holds([](const Training& self) {
          return !LabelsEdges(self.task.type) || self.epochs > 0 || self.model.type != ModelType::kTorchScript;
        })},
       {"spec",
-       OfTraining("!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
+       IfTraining("!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
                   "has(self.training.task.reverseEdgeType) || (has(self.graph.preprocess) && "
                   "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)"),
        "ReverseEdges needs reverseEdgeType or graph.preprocess.addReverseEdges", "training.task.exclude",

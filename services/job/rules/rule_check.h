@@ -2,9 +2,9 @@
 //
 //   Holds([](const Model& self) { return self.type == ModelType::kRgcn || self.num_bases == 0; })
 //
-// checks spec.training.model. A second parameter `const RuleFields& fields` is the same object of the document as JSON,
-// for predicates that depend on whether a field is in the document. RuleTarget lists the types of the first parameter.
-// A first parameter `const RuleFields& self` is the object at Rule::at as JSON.
+// checks spec.training.model. A second parameter `const RuleFields& fields` is the same value as JSON, for predicates
+// that depend on whether a field is in the document. The first parameter has one of the types for which RuleTarget is
+// defined, or is `const RuleFields& self`, the value at Rule::at as JSON.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace espalier::job {
 
-// An object of the document, or another value.
+// A value of the document as JSON, usually an object.
 using RuleFields = nlohmann::ordered_json;
 
 // Returns whether the object has the field at a dotted path, such as "task.scorer". Only for fields without a default:
@@ -32,7 +32,7 @@ void VisitValues(const RuleFields& document, const std::string& path,
 // Returns the value at a path with indices, such as "spec.training.inputs[1]"; an empty object if there is none.
 const RuleFields& FindValue(const RuleFields& document, const std::string& path);
 
-// RuleTarget<Self>: kPath is the path of values of that type, and Visit calls visit(value, path) for each of them.
+// The values of type Self in a document: kPath is their path, and VisitAll calls visit(value, path) for each of them.
 template <class Self>
 struct RuleTarget;
 
@@ -152,6 +152,8 @@ struct RuleTarget<Script> {
   }
 };
 
+// The types of a lambda's first parameter (Self) and result (Returned). Call calls the lambda with one or two
+// arguments.
 template <class Lambda>
 struct RuleArguments : RuleArguments<decltype(&Lambda::operator())> {};
 
@@ -175,7 +177,8 @@ struct RuleArguments<R (Lambda::*)(const S&, const RuleFields&) const> {
   }
 };
 
-// Calls visit(value, path of the value, path of `at` in the value). `at` is kPath of the type or a field below it.
+// Calls visit(value, path, path_at) for each value of type Self. `at` is the path of the values or of a field below
+// them, with "[]" for items of lists; `path` is the path of the value and `path_at` is `at`, both with indices.
 template <class Self, class Visit>
 void VisitRuleTargets(const RuleDocument& document, const std::string& at, const Visit& visit) {
   if constexpr (std::is_same_v<Self, RuleFields>) {
@@ -190,7 +193,7 @@ void VisitRuleTargets(const RuleDocument& document, const std::string& at, const
   }
 }
 
-// Returns a check that reports the findings that `find` returns, a std::vector<RuleFinding>.
+// Returns a check that reports the findings that `find` returns as a std::vector<RuleFinding>.
 template <class Find>
 RuleCheck Finds(Find find) {
   using Arguments = RuleArguments<Find>;

@@ -8,7 +8,7 @@ namespace espalier::job {
 namespace {
 
 constexpr char kPython[] = "python3";
-constexpr std::string_view kArchiveEnds[] = {".tar", ".tar.gz", ".tgz", ".zip"};
+constexpr std::string_view kArchiveExtensions[] = {".tar", ".tar.gz", ".tgz", ".zip"};
 
 }  // namespace
 
@@ -17,8 +17,8 @@ std::string Script::FileName() const { return config_map.empty() ? uri.substr(ur
 std::string Script::Describe() const { return config_map.empty() ? uri : "ConfigMap " + config_map + ", key " + key; }
 
 bool IsArchiveName(std::string_view name) {
-  return std::any_of(std::begin(kArchiveEnds), std::end(kArchiveEnds),
-                     [name](std::string_view end) { return name.ends_with(end); });
+  return std::any_of(std::begin(kArchiveExtensions), std::end(kArchiveExtensions),
+                     [name](std::string_view extension) { return name.ends_with(extension); });
 }
 
 std::vector<std::string> Program::CommandWords(const std::string& script_folder) const {

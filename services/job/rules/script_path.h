@@ -1,4 +1,4 @@
-// Paths of a program's script.
+// Paths of a program's script. script_path.cc also defines the functions of Script and Program (dist_training.h).
 #pragma once
 
 #include <string_view>

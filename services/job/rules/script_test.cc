@@ -85,7 +85,7 @@ TEST(ScriptTest, NamesExactlyOneFile) {
   const auto error_of = [](const std::string& uri) { return ScriptErrors({{"trainers.program.script.uri", uri}}); };
   EXPECT_THAT(error_of("s3://code"), HasSubstr("spec.trainers.program.script.uri: names a folder"));
   EXPECT_THAT(error_of("s3://code/jobs/"), HasSubstr("names a folder"));
-  EXPECT_THAT(error_of("s3://code/../train.py"), HasSubstr("no empty, '.' or '..' part"));
+  EXPECT_THAT(error_of("s3://code/../train.py"), HasSubstr("must not have an empty, '.' or '..' part"));
   EXPECT_THAT(error_of("https://code/train.py"), HasSubstr("spec.trainers.program.script.uri: "));
   EXPECT_THAT(error_of("s3://code/run.sh"),
               HasSubstr("spec.trainers.program.command: is missing: expected a command: only a script *.py"));

@@ -9,8 +9,8 @@
 
 namespace espalier::job {
 
-// Returns the edge type spec.training.task.edgeType, or the only edge type of the graph if that is empty. Errors begin
-// with the field.
+// Returns the edge type spec.training.task.edgeType; if that is empty, the only edge type of the graph. Errors begin
+// with the field and ": ".
 Result<EdgeTypeId> FindLabeledEdgeType(const Task& task, const graph::GraphSchema& schema);
 
 // Returns the plan for sampling labeled edges, checked by sampler::CheckEdgePlan, or nullopt for other tasks. Errors

@@ -12,16 +12,16 @@ namespace {
 
 constexpr char kReversePrefix[] = "rev_";
 
-// Returns the name of the edge type that addReverseEdges makes for `forward`.
-std::string NameOfReverse(const graph::CanonicalEdgeType& forward) {
+// Returns the name of the edge type that addReverseEdges adds for `forward`.
+std::string MakeReverseName(const graph::CanonicalEdgeType& forward) {
   return graph::CanonicalEdgeType{forward.destination, kReversePrefix + forward.relation, forward.source}.Name();
 }
 
-// Returns the other edge type of a pair of a relation and its reverse relation by addReverseEdges; nullopt if `type` is
-// not in such a pair.
+// Returns the edge type that addReverseEdges has added for `type`, or the one that it has added `type` for; nullopt if
+// there is neither.
 std::optional<EdgeTypeId> FindCounterpart(const graph::GraphSchema& schema, EdgeTypeId type) {
   const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
-  if (Result<EdgeTypeId> reverse = schema.FindEdgeType(NameOfReverse(edges)); reverse.ok()) return *reverse;
+  if (Result<EdgeTypeId> reverse = schema.FindEdgeType(MakeReverseName(edges)); reverse.ok()) return *reverse;
   if (!edges.relation.starts_with(kReversePrefix)) return std::nullopt;
   const graph::CanonicalEdgeType forward = {edges.destination, edges.relation.substr(std::strlen(kReversePrefix)),
                                             edges.source};
@@ -65,13 +65,14 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {
     if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
-      return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, and the graph has " +
+      return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, but the graph has " +
                              std::to_string(schema.num_edge_types()) +
                              ": name spec.training.task.edgeType; there are: " + schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(const EdgeTypeId named,
                      schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
-    // With two reverse types, the plan could exclude only one of them, and the other would reveal the edges of a batch.
+    // With two reverse types, the plan could exclude only one of them, and the other type would contain the reverse
+    // edges of a batch.
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
           "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type: omit "
@@ -83,7 +84,7 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
   if (schema.is_homogeneous()) return std::optional<EdgeTypeId>(type);
   const std::optional<EdgeTypeId> made = FindCounterpart(schema, type);
   if (made.has_value()) return made;
-  return NotFound("spec.training.task.edgeType: the graph has no edge type '" + NameOfReverse(schema.EdgeType(type)) +
+  return NotFound("spec.training.task.edgeType: the graph has no edge type '" + MakeReverseName(schema.EdgeType(type)) +
                   "', which addReverseEdges should have added");
 }
 

@@ -11,16 +11,18 @@
 
 namespace espalier::job {
 
-// Returns spec.training.task.edgeType or edgeTypes, or all edge types of the graph if both are empty; ascending. Errors
-// begin with the field: unknown types, types that are named twice, a graph without edge types.
+// Returns spec.training.task.edgeType or edgeTypes, or all edge types of the graph if both are empty, in ascending
+// order. Errors, which begin with the field and ": ": an unknown type, a type that is named twice, a graph without edge
+// types.
 Result<std::vector<EdgeTypeId>> FindEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
 // Returns the names of FindEdgeTypes as "source:relation:destination".
 Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
-// Returns the edge type with the reverse edges of `type`: spec.training.task.reverseEdgeType, or else the counterpart
-// by addReverseEdges (`type` itself for a homogeneous graph), or nullopt without both. InvalidArgument if
-// reverseEdgeType is ambiguous or contradicts addReverseEdges; NotFound if addReverseEdges has made no counterpart.
+// Returns the edge type with the reverse edges of `type`: spec.training.task.reverseEdgeType; if that is empty, the one
+// that addReverseEdges pairs with `type` (`type` itself for a homogeneous graph); nullopt if neither is set.
+// InvalidArgument if reverseEdgeType is set for several edge types or is not the type that addReverseEdges pairs with
+// `type`; NotFound if the graph lacks the reverse type.
 Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type);
 
 // Returns the plan for sampling edges and negatives, checked by sampler::CheckLinkPlan, or nullopt for tasks other than

@@ -1,5 +1,5 @@
 // Fetches the script of a user program: reads it, compares it with a digest and writes it to a folder. `espalier run`
-// does so before it starts other processes, `espalier fetch-script` in the init container of a pod.
+// fetches the script before it starts other processes; the init container of a pod runs `espalier fetch-script`.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace espalier::script {
 inline constexpr uint64_t kMaxScriptBytes = uint64_t{64} << 20;
 
 struct ScriptFile {
-  std::string name;  // last part of its path or URI
+  std::string name;  // last part of the path or URI
   std::string bytes;
   std::string sha256;  // of `bytes`, 64 hexadecimal digits
 };
@@ -28,9 +28,9 @@ Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener
 // `expected_sha256` accepts every file. `shown` is the name of the file in messages.
 Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const std::string& expected_sha256);
 
-// Writes `file` to `folder`, which is created if it is missing: under its own name, or, with an `entrypoint`, unpacked
-// (unpack_archive.h). The result is readable by all users. InvalidArgument if the archive lacks the entrypoint. `shown`
-// is the name of the file in messages.
+// Writes `file` to `folder`, which is created if it is missing. With an empty `entrypoint`, writes one file with the
+// name file.name; otherwise unpacks the archive (unpack_archive.h). All users can read the result. InvalidArgument if
+// the archive has no file `entrypoint`. `shown` is the name of the file in messages.
 Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,
                  const std::string& folder);
 

@@ -53,7 +53,7 @@ class Unpacker {
       const int code = archive_read_next_header(reader_.get(), &entry);
       if (code == ARCHIVE_EOF) break;
       if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return Damaged();
-      RETURN_IF_ERROR(Take(entry));
+      RETURN_IF_ERROR(UnpackEntry(entry));
     }
     if (num_entries_ == 0) return InvalidArgument(shown_ + ": the archive is empty");
     return Status();
@@ -74,37 +74,37 @@ class Unpacker {
                            " entries: pack only source files");
   }
 
-  // Returns the path of the entry: in UTF-8 if it can be converted, otherwise its bytes.
-  Result<std::string> ParsePath(archive_entry* entry) const {
+  // Returns the path of the entry, converted to UTF-8 if possible.
+  Result<std::string> ReadPath(archive_entry* entry) const {
     const char* text = archive_entry_pathname_utf8(entry);
     if (text == nullptr) text = archive_entry_pathname(entry);
     if (text == nullptr) return InvalidArgument(shown_ + ": an entry has no name that can be read");
     return std::string(text);
   }
 
-  Status Take(archive_entry* entry) {
-    ASSIGN_OR_RETURN(std::string path, ParsePath(entry));
-    const std::string named = shown_ + ": entry '" + path + "' ";
+  Status UnpackEntry(archive_entry* entry) {
+    ASSIGN_OR_RETURN(std::string path, ReadPath(entry));
+    const std::string error_prefix = shown_ + ": entry '" + path + "' ";
     if (++num_entries_ > limits_.max_entries) return TooMany();
     const auto type = archive_entry_filetype(entry);
     const bool is_link = archive_entry_hardlink(entry) != nullptr || archive_entry_symlink(entry) != nullptr;
     if (is_link || (type != AE_IFREG && type != AE_IFDIR)) {
-      return InvalidArgument(named +
+      return InvalidArgument(error_prefix +
                              "is not a file or folder: pack only files and folders, no links (tar --dereference)");
     }
-    if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(named + "is encrypted");
+    if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(error_prefix + "is encrypted");
     while (path.starts_with("./")) path.erase(0, 2);  // as in an archive made by `tar -C folder .`
     if (type == AE_IFDIR) {
       while (path.ends_with('/')) path.pop_back();
       if (path.empty() || path == ".") return Status();
     }
-    if (!job::IsPathWithin(path)) return InvalidArgument(named + "leads outside the archive's folder");
+    if (!job::IsPathWithin(path)) return InvalidArgument(error_prefix + "leads outside the archive's folder");
     if (type == AE_IFDIR) return MakeFolder(path);
-    if (!files_.insert(path).second) return InvalidArgument(named + "occurs twice");
+    if (!files_.insert(path).second) return InvalidArgument(error_prefix + "occurs twice");
     if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
       RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
     }
-    return WriteFile(path, named, (archive_entry_perm(entry) & S_IXUSR) != 0);
+    return WriteFile(path, error_prefix, (archive_entry_perm(entry) & S_IXUSR) != 0);
   }
 
   // Creates the folder and its parents, with permissions for all users to enter them.
@@ -123,19 +123,19 @@ class Unpacker {
     return Status();
   }
 
-  Status WriteFile(const std::string& path, const std::string& named, bool is_executable) {
+  Status WriteFile(const std::string& path, const std::string& error_prefix, bool is_executable) {
     const std::string target = folder_ + "/" + path;
     Descriptor file(open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file.is_open() && errno == EISDIR) return InvalidArgument(named + "is a file and a folder");
+    if (!file.is_open() && errno == EISDIR) return InvalidArgument(error_prefix + "is a file and a folder");
     if (!file.is_open()) return FromErrno(errno, "writing " + target);
     for (;;) {
       const la_ssize_t got = archive_read_data(reader_.get(), chunk_.data(), chunk_.size());
-      if (got < 0) return InvalidArgument(named + "is damaged: " + ErrorText());
+      if (got < 0) return InvalidArgument(error_prefix + "is damaged: " + ErrorText());
       if (got == 0) break;
       num_bytes_ += static_cast<uint64_t>(got);
       if (num_bytes_ > limits_.max_bytes) {
         return InvalidArgument(shown_ + ": the archive's files have more than " + std::to_string(limits_.max_bytes) +
-                               " bytes: data and requirements belong elsewhere");
+                               " bytes: pack only source files");
       }
       RETURN_IF_ERROR(WriteAll(file.get(), {chunk_.data(), static_cast<size_t>(got)}, target));
     }
@@ -148,7 +148,7 @@ class Unpacker {
   const ArchiveLimits limits_;
   std::unique_ptr<archive, FreeArchive> reader_;
   std::array<char, kChunkBytes> chunk_;
-  std::set<std::string> files_;
+  std::set<std::string> files_;  // paths of the files so far
   size_t num_entries_ = 0;
   size_t num_folders_ = 0;  // created folders, including those that appear only in paths of files
   uint64_t num_bytes_ = 0;

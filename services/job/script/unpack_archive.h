@@ -18,9 +18,9 @@ struct ArchiveLimits {
 
 // Writes the files of `archive` (tar, tar with gzip, or zip, detected by content) below `folder`, which must exist. All
 // users can read the files, and execute those that have the owner's execute bit in the archive. InvalidArgument, with
-// `shown` and the entry, for a damaged or encrypted archive, for one above `limits`, and for entries that are neither
-// files nor folders (such as links), that occur twice, or whose path leads outside of `folder`; files before such an
-// entry stay. Other errors are those of writing to `folder`.
+// `shown` and the entry, for a damaged or encrypted archive, for an archive above `limits`, and for entries that are
+// neither files nor folders (such as links), that occur twice, or whose path leads outside of `folder`. After an error,
+// the files that were already written stay. Other errors are those of writing to `folder`.
 Status UnpackArchive(std::string_view archive, const std::string& shown, const std::string& folder,
                      const ArchiveLimits& limits = {});
 

@@ -14,8 +14,8 @@ namespace {
 
 using storage::StoreLocation;
 
-// The result of a check, as one status per step, because they have different exit codes: `place` for finding the file
-// or folder, `content` for reading it.
+// The result of a check: `place` is the status of finding the file or folder, `content` that of reading it. Their
+// errors have different exit codes.
 struct Checked {
   Status place;
   Status content = {};
@@ -42,7 +42,7 @@ Checked CheckCheckpoint(const job::DistTraining& job, const storage::StoreOpener
   const Result<StoreLocation> place = open_store(job.checkpoint.resume_from);
   if (!place.ok()) return {place.status()};
   const Status found = format::ReadNamedCheckpoint(*place->store, place->prefix).status();
-  // InvalidArgument is not an error here: of several checkpoints, trainers use the newest that they can load.
+  // Ignores InvalidArgument: trainers use the newest checkpoint that they can load, which may be an earlier one.
   return {found.code() == StatusCode::kInvalidArgument ? Status() : found};
 }
 
@@ -65,18 +65,18 @@ bool IsFinal(StatusCode code, const SharedWithTrainers& shared) {
 
 std::optional<StartFileError> FindStartFileError(const job::DistTraining& job, const SharedWithTrainers& shared,
                                                  const storage::StoreOpener& open_store) {
-  struct Start {
+  struct StartFile {
     const char* field;
     const std::string& uri;
     Checked (*check)(const job::DistTraining& job, const storage::StoreOpener& open_store);
   };
   const bool only_infers = job.training.epochs == 0 && !job.training.model.uri.empty();
   const std::string none;
-  const Start starts[] = {
+  const StartFile files[] = {
       {"spec.training.model.uri", job.training.model.uri, CheckModel},
       {"spec.checkpoint.resumeFrom", only_infers ? none : job.checkpoint.resume_from, CheckCheckpoint},
       {"spec.output.nodesUri", job.output_nodes_uri, CheckNodes}};
-  for (const auto& [field, uri, check] : starts) {
+  for (const auto& [field, uri, check] : files) {
     if (uri.empty() || (storage::IsLocalUri(uri) && !shared.local_files)) continue;
     const auto [place, content] = check(job, open_store);
     if (IsFinal(place.code(), shared)) {

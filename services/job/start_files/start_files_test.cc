@@ -62,7 +62,8 @@ TEST_F(StartFilesTest, AModuleIsATorchScriptArchive) {
   EXPECT_THAT(ErrorForModel("\x93NUMPY\x01 and more"), HasSubstr("is a .npy array: expected a TorchScript archive"));
   EXPECT_THAT(ErrorForModel(kScript.substr(0, 40)), HasSubstr("is a truncated zip archive"));
   EXPECT_THAT(ErrorForModel(""), HasSubstr("is not a TorchScript archive"));
-  EXPECT_THAT(ErrorForModel(ModelFile()), HasSubstr("is a safetensors file: parameters without a program"));
+  EXPECT_THAT(ErrorForModel(ModelFile()),
+              HasSubstr("is a safetensors file: expected a TorchScript archive; a safetensors file has parameters"));
 }
 
 TEST_F(StartFilesTest, ModelMustBeCompleteFileOfRun) {

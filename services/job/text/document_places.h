@@ -1,4 +1,4 @@
-// Positions of a document's fields, for messages about fields that are found wrong after parsing.
+// Positions of a document's fields, for messages about errors that are found after parsing.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@ namespace espalier::job {
 
 using FieldPositions = std::map<std::string, Position>;  // by path, as in "spec.training.inputs[0].features"
 
-// Returns the position of the field at `path`, or of its nearest ancestor in `positions`; without any, the start of the
-// document.
+// Returns the position of the field at `path`; if `positions` lacks it, that of its nearest ancestor in `positions`; if
+// there is none, the start of the document.
 Position FindPosition(const FieldPositions& positions, std::string path);
 
 // Returns the prefix of a message about position `at`: "job.yaml:12:5: " or "--set training.seed: ". source_names[i] is
-// the name of source i; returns "" if that name is empty.
+// the name of source i (Position::source); if it is empty, returns "".
 std::string PlaceText(const std::vector<std::string>& source_names, Position at);
 
 // Immutable; thread-safe.

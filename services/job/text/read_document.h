@@ -1,4 +1,4 @@
-// Reads the values of the flags --job and --set, for all programs that take them.
+// Reads the job document that a flag names, and parses the values of the flag --set.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Types of plain YAML scalars. YAML 1.1 (kubectl, PyYAML) and YAML 1.2 read some of them differently: `no` is false in
-// 1.1 and text in 1.2. The document accepts numbers exactly as in JSON, booleans as true and false, and plain text only
-// if all readers parse it as text.
+// 1.1 and text in 1.2. A document may have numbers in JSON's syntax, the booleans true and false, and plain text that
+// all readers parse as text.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace espalier::job {
 
-std::string Lower(std::string_view text);   // in lower case
+std::string Lower(std::string_view text);   // `text` in lower case
 bool ReadsAsNull(std::string_view plain);   // "", ~, null, Null, NULL
 bool IsJsonInteger(std::string_view text);  // -?(0|[1-9][0-9]*)
 bool IsJsonNumber(std::string_view text);   // an integer, optionally with fraction and exponent

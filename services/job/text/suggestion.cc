@@ -37,7 +37,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kMaxWordLength) return "";
   const std::string lower = Lower(word);
-  // Accepts a candidate if at most a third of the letters is wrong.
+  // Accepts a candidate if its edit distance is at most 1 or a third of the word's length, whichever is larger.
   size_t nearest_distance = std::max<size_t>(1, word.size() / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {

@@ -11,7 +11,7 @@ namespace espalier::job {
 // third of the word's length (1 for short words) or the word has more than 64 letters.
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 
-// Returns " (did you mean 'epochs'?)" with NearestName, or "".
+// Returns " (did you mean 'epochs'?)" for the name that NearestName returns, or "" if that is empty.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace espalier::job

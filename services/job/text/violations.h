@@ -11,15 +11,16 @@ namespace espalier::job {
 
 class Violations {
  public:
-  // source_names[i] is the prefix of violations of source i: "job.yaml", "--set training.seed". With "", messages have
-  // neither a name nor a position.
+  // source_names[i] is the name of source i (Position::source) in messages: "job.yaml", "--set training.seed". If it is
+  // empty, messages have neither a name nor a position.
   explicit Violations(std::vector<std::string> source_names) : source_names_(std::move(source_names)) {}
 
   // Adds an error of the field at `path`; an empty path means the document as a whole.
   void Add(Position at, std::string path, std::string message);
   bool empty() const { return violations_.empty(); }
 
-  // Returns InvalidArgument with one line per violation, sorted by position, at most 100; OK if there are none.
+  // Returns InvalidArgument with one line per violation, sorted by position, at most 100 lines; OK if there are no
+  // violations.
   Status ToStatus() const;
 
  private:

@@ -1,7 +1,7 @@
 // yaml-cpp's parser calls TreeBuilder for each event. open_ is the stack of lists and maps that are not closed yet; Add
 // moves a finished node into the innermost one; in a map, a key and its value are added alternately. An alias copies
 // the node of its anchor, and copies count toward the limits, so nested aliases cannot exhaust memory. Some errors,
-// such as exceeded limits, end the parse with StopReading; the others are collected.
+// such as exceeded limits, end the parse with StopReading; after other errors it continues.
 #include "services/job/text/yaml_tree.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -170,8 +170,8 @@ class TreeBuilder : public YAML::EventHandler {
   size_t aliased_bytes_ = 0;
 };
 
-// Returns the position of a further document in the stream, or nullopt if there is none. For a document that cannot be
-// read, returns the position of its error.
+// Returns the position of another document in the stream, or nullopt if there is none. For a document that stops the
+// parse with an error, returns the position of the error.
 std::optional<Position> NextDocument(YAML::Parser& parser, int source, const YamlLimits& limits) {
   std::vector<YamlError> faults;
   TreeBuilder builder(source, limits, &faults);

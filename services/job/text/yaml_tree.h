@@ -26,11 +26,12 @@ struct YamlNode {
   YamlKind kind = YamlKind::kNull;
   Position at;
   std::string text;    // kScalar
-  bool plain = false;  // kScalar: without quotes, so its type depends on the YAML version of the reader
+  bool plain = false;  // kScalar: without quotes, so that its type depends on the YAML version of the reader
   std::vector<YamlNode> items;
   std::vector<YamlEntry> entries;  // in document order, keys distinct
 };
 
+// A field of an object; the key is always text.
 struct YamlEntry {
   std::string key;
   bool key_plain = false;
@@ -49,8 +50,9 @@ struct YamlLimits {
   size_t nodes = 50'000;  // after aliases are expanded
 };
 
-// Returns the tree of `text`, one document in UTF-8. Appends errors to `errors`; the tree is incomplete then. Errors
-// include explicit tags, duplicate keys, keys that are not scalars, and a second document.
+// Returns the tree of `text`, one document in UTF-8, with positions whose source is `source`. If it appends errors to
+// `errors`, the tree is incomplete. Errors include explicit tags, duplicate keys, keys that are not scalars, and a
+// second document.
 YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors);
 
 }  // namespace espalier::job

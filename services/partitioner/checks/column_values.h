@@ -9,8 +9,8 @@
 
 namespace espalier::partitioner {
 
-// Calls `use` with a function that returns element i as a double, and returns its result. 64-bit integers are rounded
-// to double, which preserves their sign and order of magnitude.
+// Calls use(value_at), where value_at(i) returns element i as a double, and returns the result of `use`. 64-bit
+// integers are rounded to double, which preserves their sign and order of magnitude.
 template <class Use>
 auto WithElements(const Tensor& tensor, const Use& use) {
   const auto typed = [&]<class T>(T) {
@@ -40,11 +40,13 @@ auto WithElements(const Tensor& tensor, const Use& use) {
 // number of the column's dtype ("NaN", "-infinity").
 std::string ElementText(const Tensor& column, int64_t element);
 
-// Returns the first element that cannot be the weight of an edge (negative, NaN or infinite), or nullopt.
+// Returns the index of the first element that cannot be the weight of an edge (negative, NaN or infinite), or nullopt.
 std::optional<int64_t> FindBadWeight(const Tensor& column, int threads);
-// Returns the first finite element of an F64 column that is infinite as F32; nullopt for columns of other dtypes.
+// Returns the index of the first finite element of an F64 column that is infinite as F32, or nullopt. Returns nullopt
+// for columns of other dtypes.
 std::optional<int64_t> FindBadFeature(const Tensor& column, int threads);
-// Returns the first element of a U64 column that is 2^63 or more; nullopt for columns of other dtypes.
+// Returns the index of the first element of a U64 column that is 2^63 or more, or nullopt. Returns nullopt for columns
+// of other dtypes.
 std::optional<int64_t> FindBadTime(const Tensor& column, int threads);
 // Returns whether any element is greater than 0.
 bool HasPositive(const Tensor& column, int threads);

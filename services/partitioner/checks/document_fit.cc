@@ -1,6 +1,6 @@
 // Visits the fields of the document in order and compares each with the header of the column or the sizes of the split
-// that it names. Weights are needed only for edge types that a layer samples, so DrawnEdgeTypes follows the layers from
-// the seed nodes in the order in which samplers do.
+// that it names. Weights are needed only for edge types that a layer samples, so FindSampledEdgeTypes follows the
+// layers from the seed nodes in the order in which samplers do.
 #include "services/partitioner/checks/document_fit.h"
 
 #include <set>
@@ -18,15 +18,16 @@ bool IsInteger(DType dtype) { return !IsFloating(dtype) && dtype != DType::kBool
 
 std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
 
-// Returns the task's node or edge type, which CheckDocument has found to exist.
+// Returns the node or edge type, which exists because FindUnknownNames has returned no errors.
 template <class Id>
-Id Known(const Result<Id>& type) {
+Id GetExisting(const Result<Id>& type) {
   ESPALIER_CHECK(type.ok()) << type.status().ToString();
   return *type;
 }
 
-NodeTypeId NodeTypeNamed(const std::string& name, const graph::GraphSchema& schema) {
-  return Known(name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name));
+// Returns the node type `name`, or the only node type if the name is empty.
+NodeTypeId FindNodeType(const std::string& name, const graph::GraphSchema& schema) {
+  return GetExisting(name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name));
 }
 
 class FitCheck {
@@ -81,25 +82,25 @@ class FitCheck {
   }
 
   template <class Id>
-  void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& row) {
+  void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& owner) {
     if (header == nullptr) return;  // the label is the original ID, which has no header
     const bool is_classification =
         task.type == job::TaskType::kNodeClassification || task.type == job::TaskType::kEdgeClassification;
     const std::string path = "spec.training.task.label";
     if (header->width() == 0) {
-      Add(path, DescribeColumn(type, task.label, *header) + ": expected at least one value for each " + row);
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected at least one value for each " + owner);
     } else if (is_classification && !task.multi_label && header->width() != 1) {
-      Add(path, DescribeColumn(type, task.label, *header) + ": expected one class for each " + row +
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected one class for each " + owner +
                     ", or spec.training.task.multiLabel: true");
     }
   }
 
   void CheckLabel(const job::Task& task) {
     if (job::LabelsEdges(task.type)) {
-      const EdgeTypeId type = Known(job::FindLabeledEdgeType(task, graph_.schema));
+      const EdgeTypeId type = GetExisting(job::FindLabeledEdgeType(task, graph_.schema));
       CheckLabelHeader(task, type, EdgeColumn(type, task.label), "edge");
     } else {
-      const NodeTypeId type = NodeTypeNamed(task.node_type, graph_.schema);
+      const NodeTypeId type = FindNodeType(task.node_type, graph_.schema);
       CheckLabelHeader(task, type, NodeColumn(type, task.label), "node");
     }
   }
@@ -107,11 +108,11 @@ class FitCheck {
   // Returns the sizes of the parts of the task's split, summed over all edge types of the task.
   PartSizes CountParts(const job::Task& task) const {
     if (!job::IsOfEdges(task.type)) {
-      return graph_.node_splits[NodeTypeNamed(task.node_type, graph_.schema).value].at(task.split);
+      return graph_.node_splits[FindNodeType(task.node_type, graph_.schema).value].at(task.split);
     }
     std::vector<EdgeTypeId> types(1);
     if (job::LabelsEdges(task.type)) {
-      types.front() = Known(job::FindLabeledEdgeType(task, graph_.schema));
+      types.front() = GetExisting(job::FindLabeledEdgeType(task, graph_.schema));
     } else {
       types = *job::FindEdgeTypes(task, graph_.schema);
     }
@@ -126,20 +127,20 @@ class FitCheck {
   void CheckSplit(const job::Training& training) {
     const job::Task& task = training.task;
     const PartSizes sizes = CountParts(task);
-    const std::string rows = job::IsOfEdges(task.type) ? "edges" : "nodes";
+    const std::string kind = job::IsOfEdges(task.type) ? "edges" : "nodes";
     if (sizes.train == 0) {
-      Add("spec.training.task.split", "split '" + task.split + "' has no training " + rows);
+      Add("spec.training.task.split", "split '" + task.split + "' has no training " + kind);
     }
     if (training.evaluation.patience > 0 && sizes.validation == 0) {
       Add("spec.training.evaluation.earlyStopping.patience",
-          "early stopping compares the validation metric, and split '" + task.split + "' has no validation " + rows +
+          "early stopping compares the validation metric, and split '" + task.split + "' has no validation " + kind +
               ": add some, or omit earlyStopping");
     }
   }
 
   void CheckInputs(const std::vector<job::Input>& inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const NodeTypeId type = NodeTypeNamed(inputs[i].node_type, graph_.schema);
+      const NodeTypeId type = FindNodeType(inputs[i].node_type, graph_.schema);
       if (graph_.num_nodes[type.value] == 0) continue;
       for (size_t f = 0; f < inputs[i].features.size(); ++f) {
         const ColumnHeader* const header = NodeColumn(type, inputs[i].features[f]);
@@ -157,10 +158,10 @@ class FitCheck {
     const std::string& name = training.sampling.draw.weight_column;
     if (name.empty()) return;
     const std::string path = "spec.training.sampling.weight";
-    const std::vector<bool> is_drawn =
-        DrawnEdgeTypes(training.sampling, graph_.schema, SeedTypes(training.task, graph_.schema));
-    for (uint16_t type = 0; type < is_drawn.size(); ++type) {
-      if (!is_drawn[type]) continue;
+    const std::vector<bool> is_sampled =
+        FindSampledEdgeTypes(training.sampling, graph_.schema, FindSeedNodeTypes(training.task, graph_.schema));
+    for (uint16_t type = 0; type < is_sampled.size(); ++type) {
+      if (!is_sampled[type]) continue;
       const ColumnHeader* const header = EdgeColumn(EdgeTypeId(type), name);
       if (header == nullptr) {
         if (graph_.num_edges[type] == 0) continue;  // no edges to sample
@@ -178,7 +179,7 @@ class FitCheck {
   void CheckSeedTimes(const job::Training& training) {
     const std::string& name = training.sampling.seed_time;
     if (name.empty() || job::IsOfEdges(training.task.type)) return;
-    const NodeTypeId type = NodeTypeNamed(training.task.node_type, graph_.schema);
+    const NodeTypeId type = FindNodeType(training.task.node_type, graph_.schema);
     const ColumnHeader* const header = NodeColumn(type, name);
     if (header == nullptr || (header->width() == 1 && IsInteger(header->dtype))) return;
     Add("spec.training.sampling.seedTime",
@@ -191,38 +192,38 @@ class FitCheck {
 
 }  // namespace
 
-std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchema& schema) {
-  if (!job::IsOfEdges(task.type)) return {NodeTypeNamed(task.node_type, schema)};
+std::vector<NodeTypeId> FindSeedNodeTypes(const job::Task& task, const graph::GraphSchema& schema) {
+  if (!job::IsOfEdges(task.type)) return {FindNodeType(task.node_type, schema)};
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(task.type)) {
-    types.front() = Known(job::FindLabeledEdgeType(task, schema));
+    types.front() = GetExisting(job::FindLabeledEdgeType(task, schema));
   } else {
     types = *job::FindEdgeTypes(task, schema);
   }
-  std::set<NodeTypeId> ends;
-  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
-  return {ends.begin(), ends.end()};
+  std::set<NodeTypeId> endpoints;
+  for (const EdgeTypeId type : types) endpoints.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  return {endpoints.begin(), endpoints.end()};
 }
 
-std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                 const std::vector<NodeTypeId>& seed_types) {
-  std::vector<bool> is_drawn(schema.num_edge_types(), false);
+std::vector<bool> FindSampledEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                       const std::vector<NodeTypeId>& seed_types) {
+  std::vector<bool> is_sampled(schema.num_edge_types(), false);
   std::set<NodeTypeId> reached(seed_types.begin(), seed_types.end());
   // The last layer samples the neighbors of the seed nodes.
   for (auto layer = sampling.layers.rbegin(); layer != sampling.layers.rend(); ++layer) {
     std::vector<int32_t> fanouts(schema.num_edge_types(), layer->fanout.value_or(0));
     for (const job::EdgeTypeFanout& named : layer->edge_types) {
-      fanouts[Known(schema.FindEdgeType(named.type)).value] = named.fanout;
+      fanouts[GetExisting(schema.FindEdgeType(named.type)).value] = named.fanout;
     }
     std::set<NodeTypeId> next = reached;
     for (uint16_t type = 0; type < fanouts.size(); ++type) {
       if (fanouts[type] == 0 || !reached.contains(schema.DestinationOf(EdgeTypeId(type)))) continue;
-      is_drawn[type] = true;
+      is_sampled[type] = true;
       next.insert(schema.SourceOf(EdgeTypeId(type)));
     }
     reached = std::move(next);
   }
-  return is_drawn;
+  return is_sampled;
 }
 
 std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {

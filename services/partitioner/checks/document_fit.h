@@ -1,5 +1,5 @@
-// Checks dtypes, shapes and split sizes that a job document needs, from headers alone. Without this check, a graph
-// server would reject a column of the wrong dtype only after the graph has been cut.
+// Checks, from headers alone, whether columns have the dtypes and shapes and splits have the sizes that a job document
+// needs. Without this check, a graph server would reject a column of the wrong dtype only after the graph has been cut.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 namespace espalier::partitioner {
 
 // Returns the errors in the order of the document: labels, features, weights and times of the wrong dtype or shape,
-// edge types without the weight column that a layer samples by, and required parts of a split that are empty. All names
-// must exist (UnknownNames returned none).
+// edge types that a layer samples but that have no weight column, and required parts of a split that are empty. All
+// names must exist: FindUnknownNames must have returned no errors.
 std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
 
 // Returns, by EdgeTypeId, whether the layers of `sampling` sample edges of the type: it has a nonzero fan-out in a
 // layer in which its destination type is reached from seed nodes of `seed_types`. The layers' edge types must exist.
-std::vector<bool> DrawnEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                 const std::vector<NodeTypeId>& seed_types);
+std::vector<bool> FindSampledEdgeTypes(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                       const std::vector<NodeTypeId>& seed_types);
 
 // Returns the node types of the seed nodes of the task's mini-batches: for tasks on edges, the types of both endpoints.
 // The task's types must exist.
-std::vector<NodeTypeId> SeedTypes(const job::Task& task, const graph::GraphSchema& schema);
+std::vector<NodeTypeId> FindSeedNodeTypes(const job::Task& task, const graph::GraphSchema& schema);
 
 }  // namespace espalier::partitioner

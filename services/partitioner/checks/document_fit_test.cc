@@ -47,7 +47,7 @@ std::vector<std::string> Misfits(const graph::SourceGraph& source, const Setting
                                  TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
   const GraphNames names = *CollectNames(source, job.training.graph);
-  EXPECT_THAT(UnknownNames(job.training, trained_by, names), IsEmpty());
+  EXPECT_THAT(FindUnknownNames(job.training, trained_by, names), IsEmpty());
   std::vector<std::string> texts;
   for (const FieldError& error : FindMisfits(job.training, trained_by, names)) {
     texts.push_back(error.path + ": " + error.message);
@@ -146,7 +146,7 @@ TEST(DocumentFitTest, EdgesAreSampledOnlyByLayersThatReachTheirDestination) {
   const auto drawn = [&](size_t layers, NodeTypeId seeds) {
     job::Sampling sampling;
     sampling.layers.resize(layers, {.fanout = 2, .edge_types = {}});
-    return DrawnEdgeTypes(sampling, schema, {seeds});
+    return FindSampledEdgeTypes(sampling, schema, {seeds});
   };
   EXPECT_THAT(drawn(1, NodeTypeId(0)), ElementsAre(true, false, true));
   EXPECT_THAT(drawn(1, NodeTypeId(1)), ElementsAre(false, true, false));

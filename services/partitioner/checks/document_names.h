@@ -1,6 +1,6 @@
-// Checks a job document against the headers of its graph, before the graph is cut. The functions of this file look up
-// names (types, columns, splits) and check whether the edge types of a task fit each other; document_fit.h checks
-// dtypes, shapes and sizes.
+// Checks a job document against the headers of its graph, before the graph is cut. FindUnknownNames looks up names
+// (types, columns, splits) and checks whether the edge types of a task fit each other; document_fit.h checks dtypes,
+// shapes and sizes.
 #pragma once
 
 #include <string>
@@ -20,11 +20,13 @@ bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by);
 // Returns whether the job only applies a trained model. Its graph then needs neither labels nor a split.
 bool OnlyInfers(const job::Training& training);
 
-// Returns an error for each name that does not exist, in the order of the document.
-std::vector<FieldError> UnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
+// Returns an error for each type, column and split in the document that the graph does not have, in the order of the
+// document, and the errors of job::MakeEdgePlan and job::MakeLinkPlan for the task's edge types. If several edge types
+// lack the task's split, names only the first one.
+std::vector<FieldError> FindUnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
 
-// Returns InvalidArgument with all errors of UnknownNames or, if there are none, of FindMisfits. The message has one
-// line per error, with its position in the document:
+// Returns InvalidArgument with all errors of FindUnknownNames or, if there are none, of FindMisfits. The message has
+// one line per error, with its position in the document:
 //   job.yaml:12:14: spec.training.task.label: node type 'paper' has no column 'lable' (did you mean 'label'?); it has:
 //   feat, label
 Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph);

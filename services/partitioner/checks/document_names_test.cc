@@ -1,4 +1,4 @@
-// Tests of UnknownNames and CheckDocument with headers of a small library.
+// Tests of FindUnknownNames and CheckDocument with headers of a small library.
 #include "services/partitioner/checks/document_names.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by 
   const Result<GraphNames> names = CollectNames(Library(), training.graph);
   ESPALIER_CHECK(names.ok()) << names.status().ToString();
   std::vector<std::string> texts;
-  for (const FieldError& unknown : UnknownNames(training, trained_by, *names)) {
+  for (const FieldError& unknown : FindUnknownNames(training, trained_by, *names)) {
     texts.push_back(unknown.path + ": " + unknown.message);
   }
   return texts;

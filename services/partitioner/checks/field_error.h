@@ -6,7 +6,7 @@
 namespace espalier::partitioner {
 
 struct FieldError {
-  std::string path;  // "spec.training.task.label"
+  std::string path;  // of the field: "spec.training.task.label"
   std::string message;
 };
 

@@ -14,7 +14,8 @@
 namespace espalier::partitioner {
 namespace {
 
-GraphNames NamesFor(graph::GraphSchema schema) {
+// Returns names with empty entries for all types.
+GraphNames MakeEmptyNames(graph::GraphSchema schema) {
   GraphNames names;
   names.node_columns.resize(schema.num_node_types());
   names.node_splits.resize(schema.num_node_types());
@@ -57,7 +58,7 @@ PartSizes CountParts(const Split& split) {
   return {.train = split.train.size(), .validation = split.validation.size(), .test = split.test.size()};
 }
 
-void AddSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
+void AddEdgeSplits(const graph::SourceGraph& source, uint16_t type, std::map<std::string, PartSizes>* splits) {
   for (const auto& [name, by_type] : source.edge_splits) {
     const auto split = by_type.find(type);
     if (split != by_type.end()) splits->emplace(name, CountParts(split->second));
@@ -94,12 +95,12 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
 }  // namespace
 
 std::vector<EdgeTypeId> ListDerivedEdgeTypes(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                             const graph::GraphSchema& made) {
+                                             const graph::GraphSchema& preprocessed) {
   std::vector<std::string> names = {type.Name()};
   if (makes_relations) names.push_back(graph::ReverseRelation(type).Name());
   std::vector<EdgeTypeId> types;
   for (const std::string& name : names) {
-    if (const Result<EdgeTypeId> id = made.FindEdgeType(name); id.ok()) types.push_back(*id);
+    if (const Result<EdgeTypeId> id = preprocessed.FindEdgeType(name); id.ok()) types.push_back(*id);
   }
   return types;
 }
@@ -123,7 +124,7 @@ Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Gra
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
-  GraphNames names = NamesFor(*std::move(schema));
+  GraphNames names = MakeEmptyNames(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     names.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
     names.num_nodes[type] = source.nodes[type].count;
@@ -140,7 +141,7 @@ Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Gra
     for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations, names.schema)) {
       names.edge_columns[made.value].insert(columns.begin(), columns.end());
       names.num_edges[made.value] += source.edges[type].num_edges();
-      AddSplits(source, type, &names.edge_splits[made.value]);
+      AddEdgeSplits(source, type, &names.edge_splits[made.value]);
     }
   }
   AddSourceColumns(graph.partitions.source_columns, source, &names);
@@ -149,7 +150,7 @@ Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Gra
 }
 
 GraphNames CollectNames(const format::Manifest& manifest) {
-  GraphNames names = NamesFor(manifest.book.schema());
+  GraphNames names = MakeEmptyNames(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
     names.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
     names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
@@ -169,7 +170,7 @@ GraphNames CollectNames(const format::Manifest& manifest) {
   return names;
 }
 
-std::vector<std::set<std::string>> ColumnNames(const std::vector<Headers>& columns) {
+std::vector<std::set<std::string>> ListColumnNames(const std::vector<Headers>& columns) {
   std::vector<std::set<std::string>> names(columns.size());
   for (size_t type = 0; type < columns.size(); ++type) {
     for (const auto& [name, header] : columns[type]) names[type].insert(name);

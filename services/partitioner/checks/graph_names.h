@@ -42,32 +42,34 @@ using LabelsOfSplits = std::map<std::string, std::map<std::string, format::Split
 
 struct GraphNames {
   graph::GraphSchema schema;
-  std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original ids
+  std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original IDs
   std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of source columns
   std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
   std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; empty for a source before RecordValues
   std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; empty for a source before RecordValues
   std::vector<uint64_t> num_nodes;          // by NodeTypeId
-  std::vector<uint64_t> num_edges;          // by EdgeTypeId, in the source or the partitioning
+  std::vector<uint64_t> num_edges;          // by EdgeTypeId; of a source: before edges are dropped
 };
 
-// Returns the headers that the graph will have after graph.preprocess and graph.partitions: with the relations that
-// addReverseEdges creates, copies of source columns and out-degrees. Counts training edges that preprocessing will
-// drop. Reads no edges, and values only of the columns that `labels` allows to lack values, to set lacks_values; with
-// null, reads no values. InvalidArgument if a reverse relation exists already.
+// Returns the headers that the partitions of `source` will have if graph.preprocess and graph.partitions are applied:
+// with the relations that addReverseEdges creates, copies of source columns and out-degrees. The sizes of splits
+// include edges that preprocessing will drop. Reads no edges. Reads the values of the columns that `labels` allows to
+// lack values, to set lacks_values; if `labels` is null, reads no values. InvalidArgument if a reverse relation exists
+// already.
 Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
                                 const graph::LabelColumns* labels = nullptr);
 
 // Returns the headers of a partitioning.
 GraphNames CollectNames(const format::Manifest& manifest);
 
-// Returns the edge types of schema `made` that have the columns and splits of the source's edge type `type`: the type
-// itself and, if `makes_relations`, the reverse relation that preprocessing creates.
+// Returns the edge types of `preprocessed`, the schema after preprocessing, that have the columns and splits of the
+// source's edge type `type`: the type itself and, if `makes_relations`, the reverse relation that preprocessing
+// creates.
 std::vector<EdgeTypeId> ListDerivedEdgeTypes(const graph::CanonicalEdgeType& type, bool makes_relations,
-                                             const graph::GraphSchema& made);
+                                             const graph::GraphSchema& preprocessed);
 
 // Returns the names of the columns by type.
-std::vector<std::set<std::string>> ColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);
+std::vector<std::set<std::string>> ListColumnNames(const std::vector<std::map<std::string, ColumnHeader>>& columns);
 
 }  // namespace espalier::partitioner

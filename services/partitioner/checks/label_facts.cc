@@ -14,15 +14,15 @@
 namespace espalier::partitioner {
 namespace {
 
-// The values that a label column may contain, and those of them that are labels.
+// The values that a label column may contain. Some of them mean "no label".
 struct LabelRule {
-  std::function<bool(double)> fits;
-  std::function<bool(double)> is_label;
-  std::string expected;
-  std::string missing;  // the values that mean "no label", for messages
+  std::function<bool(double)> is_allowed;
+  std::function<bool(double)> is_label;  // called for allowed values
+  std::string expected;                  // the allowed values, for messages
+  std::string missing;                   // the values that mean "no label", for messages
 };
 
-LabelRule RuleFor(LabelKind kind) {
+LabelRule MakeLabelRule(LabelKind kind) {
   switch (kind) {
     case LabelKind::kNumber:
       return {[](double value) { return !std::isinf(static_cast<float>(value)); },
@@ -41,17 +41,18 @@ LabelRule RuleFor(LabelKind kind) {
           "a class from 0 to " + std::to_string(job::kMaxLabelClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
-// Returns the first element of a row that is neither a label nor "no label", or nullopt.
+// Returns the index of the first element of a row that is not allowed, or nullopt.
 template <class ValueAt>
 std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
   for (int64_t at = row * width; at < (row + 1) * width; ++at) {
-    if (!rule.fits(value_at(at))) return at;
+    if (!rule.is_allowed(value_at(at))) return at;
   }
   return std::nullopt;
 }
 
-std::string FirstWrongValue(const LabelRule& rule, const Tensor& column,
-                            const std::vector<std::span<const uint64_t>>& parts, int threads) {
+// Returns the description of the first value in the rows of `parts` that is not allowed, or "".
+std::string DescribeFirstWrongValue(const LabelRule& rule, const Tensor& column,
+                                    const std::vector<std::span<const uint64_t>>& parts, int threads) {
   const auto num_rows = static_cast<uint64_t>(column.num_rows());
   const int64_t width = column.num_elements() / column.num_rows();
   return WithElements(column, [&](const auto& value_at) -> std::string {
@@ -63,7 +64,7 @@ std::string FirstWrongValue(const LabelRule& rule, const Tensor& column,
           });
       if (!wrong) continue;
       const auto id = static_cast<int64_t>(rows[static_cast<size_t>(*wrong)]);
-      return ElementFact(column, *FindWrongValue(id, width, rule, value_at));
+      return DescribeElement(column, *FindWrongValue(id, width, rule, value_at));
     }
     return "";
   });
@@ -75,7 +76,7 @@ bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint6
   return WithElements(column, [&](const auto& value_at) {
     const auto first = graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
       const uint64_t id = rows[static_cast<size_t>(i)];
-      if (id >= num_rows) return true;  // ValidateSourceGraph reports it
+      if (id >= num_rows) return true;  // ValidateSourceGraph rejects it
       for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
         if (rule.is_label(value_at(at))) return true;
       }
@@ -88,14 +89,14 @@ bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint6
 format::LabelFacts CollectLabelFacts(LabelKind kind, const Tensor& column,
                                      const std::vector<std::span<const uint64_t>>& parts, int threads) {
   if (column.num_rows() == 0) return {};
-  const LabelRule rule = RuleFor(kind);
-  return {.wrong = FirstWrongValue(rule, column, parts, threads),
+  const LabelRule rule = MakeLabelRule(kind);
+  return {.wrong = DescribeFirstWrongValue(rule, column, parts, threads),
           .has_label = parts.front().empty() || HasLabel(rule, column, parts.front(), threads)};
 }
 
 }  // namespace
 
-LabelKind KindOfLabels(const job::Task& task) {
+LabelKind ToLabelKind(const job::Task& task) {
   const bool is_regression = task.type == job::TaskType::kNodeRegression || task.type == job::TaskType::kEdgeRegression;
   if (is_regression) return LabelKind::kNumber;
   return task.multi_label ? LabelKind::kFlags : LabelKind::kClass;
@@ -120,7 +121,7 @@ const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels&
 Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
                        uint64_t num_training_rows) {
   const NamedColumn column{"spec.training.task.label", task.label, owner};
-  const LabelRule rule = RuleFor(KindOfLabels(task));
+  const LabelRule rule = MakeLabelRule(ToLabelKind(task));
   if (!facts.wrong.empty()) return WrongValue(column, facts.wrong, rule.expected);
   if (facts.has_label) return {};
   const std::string row = job::LabelsEdges(task.type) ? "edge" : "node";

@@ -1,4 +1,4 @@
-// Properties of the values that a column has in the rows of a split, for columns that a job may use as labels.
+// Properties of the values of a column in the rows of a split, for columns that a job may use as labels.
 #pragma once
 
 #include <span>
@@ -15,13 +15,13 @@ namespace espalier::partitioner {
 // How a task interprets its labels: a class, 0 or 1 for each class (multiLabel), or numbers (regression).
 enum class LabelKind { kClass, kFlags, kNumber };
 // Returns the kind of the task's labels.
-LabelKind KindOfLabels(const job::Task& task);
+LabelKind ToLabelKind(const job::Task& task);
 
 // Returns the properties of `column` in the rows of `parts`, which are the training, validation and test part of a
 // split, for each kind of labels. Skips rows that the column does not have.
 format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<std::span<const uint64_t>>& parts,
                                        int threads);
-// Returns the properties for one kind of labels.
+// Returns the properties for labels of the kind `kind`.
 const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels);
 
 // Returns InvalidArgument if the task cannot be trained with these labels: a value is neither a label nor missing, or

@@ -20,7 +20,7 @@ const ColumnHeader* Find(const Headers& columns, const std::string& name) {
   return found == columns.end() ? nullptr : &found->second;
 }
 
-uint64_t NumTraining(const std::map<std::string, PartSizes>& splits, const std::string& split) {
+uint64_t CountTraining(const std::map<std::string, PartSizes>& splits, const std::string& split) {
   const auto found = splits.find(split);
   return found == splits.end() ? 0 : found->second.train;
 }
@@ -31,13 +31,14 @@ Status CheckSplitLabels(const job::Task& task, const std::string& owner, const L
   if (split == labels.end()) return {};
   const auto column = split->second.find(task.label);
   if (column == split->second.end()) return {};
-  return CheckLabelFacts(task, owner, SelectFacts(KindOfLabels(task), column->second), NumTraining(splits, task.split));
+  return CheckLabelFacts(task, owner, SelectFacts(ToLabelKind(task), column->second),
+                         CountTraining(splits, task.split));
 }
 
 Status CheckLabels(const job::Task& task, const GraphNames& names) {
   if (task.type == job::TaskType::kLinkPrediction) return {};
   if (!job::LabelsEdges(task.type)) {
-    const NodeTypeId type = SeedTypes(task, names.schema).front();
+    const NodeTypeId type = FindSeedNodeTypes(task, names.schema).front();
     return CheckSplitLabels(task, OwnerName(type, names.schema), names.node_labels[type.value],
                             names.node_splits[type.value]);
   }
@@ -64,8 +65,8 @@ Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
   return {};
 }
 
-// Returns the name of the edge type in the source that `column` of `type` comes from. For a relation that
-// addReverseEdges created, this is the original relation, whose columns it shares.
+// Returns the name of the source's edge type that has `column` of `type`: `type` itself, or, for a relation that
+// addReverseEdges created, the original relation, whose columns the created one shares.
 std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const GraphNames& names) {
   const std::string name = names.schema.EdgeType(type).Name();
   for (uint16_t other = 0; other < names.schema.num_edge_types(); ++other) {
@@ -83,10 +84,10 @@ Status CheckWeights(const job::Training& training, const GraphNames& names) {
   if (name.empty()) return {};
   bool has_edges = false;
   bool is_all_zero = true;
-  const std::vector<bool> is_drawn =
-      DrawnEdgeTypes(training.sampling, names.schema, SeedTypes(training.task, names.schema));
-  for (uint16_t type = 0; type < is_drawn.size(); ++type) {
-    if (!is_drawn[type]) continue;
+  const std::vector<bool> is_sampled =
+      FindSampledEdgeTypes(training.sampling, names.schema, FindSeedNodeTypes(training.task, names.schema));
+  for (uint16_t type = 0; type < is_sampled.size(); ++type) {
+    if (!is_sampled[type]) continue;
     const ColumnHeader* const header = Find(names.edge_columns[type], name);
     if (header == nullptr) continue;  // an edge type without edges
     const NamedColumn column{kWeightField, name, SourceOwnerName(EdgeTypeId(type), name, names)};
@@ -101,7 +102,7 @@ Status CheckWeights(const job::Training& training, const GraphNames& names) {
 
 Status CheckSeedTimes(const job::Training& training, const GraphNames& names) {
   if (training.sampling.seed_time.empty() || job::IsOfEdges(training.task.type)) return {};
-  const NodeTypeId type = SeedTypes(training.task, names.schema).front();
+  const NodeTypeId type = FindSeedNodeTypes(training.task, names.schema).front();
   const ColumnHeader* const header = Find(names.node_columns[type.value], training.sampling.seed_time);
   if (header == nullptr || header->bad_time.empty()) return {};
   return WrongValue({kSeedTimeField, training.sampling.seed_time, OwnerName(type, names.schema)}, header->bad_time,

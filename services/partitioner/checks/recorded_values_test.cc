@@ -108,7 +108,7 @@ TEST(RecordedValuesTest, EachKindOfTaskHasItsRulesForLabels) {
   expect(source, numbers, "");
   set_labels(std::vector<int64_t>{0, 1, 2});
   source.nodes[1].columns["feat"] = Tensor::FromVector(std::vector<double>{0, 0, 0, -1e300, 0, 0}, {3, 2});
-  expect(source, classes, "row 1 of column 'feat' of node type 'paper', value 1, is -1e+300: expected a number");
+  expect(source, classes, "row 1 of column 'feat' of node type 'paper', at index 1, is -1e+300: expected a number");
 }
 
 TEST(RecordedValuesTest, ChecksOnlyLabelsOfEdgesInSplit) {

@@ -19,10 +19,10 @@ std::string FeatureField(size_t input, size_t feature) {
   return "spec.training.inputs[" + std::to_string(input) + "].features[" + std::to_string(feature) + "]";
 }
 
-std::string ElementFact(const Tensor& column, int64_t element) {
+std::string DescribeElement(const Tensor& column, int64_t element) {
   const int64_t width = column.num_elements() / column.num_rows();
-  const std::string value = width == 1 ? "" : ", value " + std::to_string(element % width) + ",";
-  return "row " + std::to_string(element / width) + value + " is " + ElementText(column, element);
+  const std::string index = width == 1 ? "" : ", at index " + std::to_string(element % width) + ",";
+  return "row " + std::to_string(element / width) + index + " is " + ElementText(column, element);
 }
 
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected) {

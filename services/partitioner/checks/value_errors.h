@@ -1,4 +1,4 @@
-// Errors for values that a job cannot compute with, whether found in a source or recorded in a manifest.
+// Errors for values that a job cannot use, found in a source or recorded in a manifest.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ std::string OwnerName(EdgeTypeId type, const graph::GraphSchema& schema);
 struct NamedColumn {
   std::string field;  // "spec.training.sampling.weight"
   std::string name;
-  std::string owner;  // OwnerName
+  std::string owner;  // the OwnerName of its node or edge type
 };
 
 inline constexpr char kWeightField[] = "spec.training.sampling.weight";
@@ -31,15 +31,15 @@ inline constexpr char kUsableTime[] = "a time below 2^63";
 // Returns the path of a feature in the document: "spec.training.inputs[0].features[2]".
 std::string FeatureField(size_t input, size_t feature);
 
-// Returns a description of an element: "row 17 is -2.5", or "row 17, value 1, is -2.5" if a row has several values.
-std::string ElementFact(const Tensor& column, int64_t element);
+// Returns a description of an element: "row 17 is -2.5", or "row 17, at index 1, is -2.5" if a row has several values.
+std::string DescribeElement(const Tensor& column, int64_t element);
 
-// Returns InvalidArgument for a value, which `fact` (ElementFact) describes: "<field>: row 17 of column 'w' of edge
+// Returns InvalidArgument for a value. `fact` is the result of DescribeElement: "<field>: row 17 of column 'w' of edge
 // type 'a:r:b' is -2.5: expected a finite weight, 0 or larger".
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected);
-// Returns InvalidArgument for a column that contains NaN and must be complete.
+// Returns InvalidArgument for a column that contains NaN but must not.
 Status LacksValues(const NamedColumn& column);
-// Returns InvalidArgument for a weight column whose values are all 0.
+// Returns InvalidArgument for the weight column `column`, whose values are all 0.
 Status AllWeightsAreZero(const std::string& column);
 
 }  // namespace espalier::partitioner

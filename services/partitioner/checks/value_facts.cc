@@ -1,7 +1,7 @@
 // Every column is scanned in parallel for the first value that violates a rule; the row in the record is that of the
 // user's file. Records of an edge column are stored for the edge type and for the reverse relation that addReverseEdges
-// creates, which has the same columns. Splits that name edges by endpoints are converted to rows by a look-up of each
-// edge in a set of the split's pairs (graph::PairSet).
+// creates, which has the same columns. For splits that name edges by their endpoints, every edge is looked up in a set
+// of the split's pairs (graph::PairSet).
 #include "services/partitioner/checks/value_facts.h"
 
 #include <algorithm>
@@ -22,10 +22,11 @@
 namespace espalier::partitioner {
 namespace {
 
-using Rows = std::vector<std::span<const uint64_t>>;  // of train, validation and test
+using Rows = std::vector<std::span<const uint64_t>>;  // of the training, validation and test part
 
-// Returns whether the column has `count` rows, at least one. ValidateSourceGraph rejects columns of another length.
-bool HasRowFor(const Tensor& values, uint64_t count) {
+// Returns whether the column has `count` rows and `count` is not 0. ValidateSourceGraph rejects columns of another
+// length.
+bool HasRows(const Tensor& values, uint64_t count) {
   return count > 0 && !values.shape().empty() && static_cast<uint64_t>(values.num_rows()) == count;
 }
 
@@ -62,7 +63,7 @@ std::vector<uint64_t> FindRowsByEndpoints(const graph::EdgeSet& edges, const gra
 }
 
 std::string FormatFact(const Tensor& values, const std::optional<int64_t>& element) {
-  return element ? ElementFact(values, *element) : "";
+  return element ? DescribeElement(values, *element) : "";
 }
 
 class ValueFacts {
@@ -75,7 +76,7 @@ class ValueFacts {
 
   void RecordNodes(uint16_t type) {
     for (const auto& [name, values] : source_.nodes[type].columns) {
-      if (!HasRowFor(values, source_.nodes[type].count)) continue;
+      if (!HasRows(values, source_.nodes[type].count)) continue;
       ColumnHeader& header = names_->node_columns[type].at(name);
       header.bad_feature = FormatFact(values, FindBadFeature(values, options_.threads));
       if (header.width() == 1) header.bad_time = FormatFact(values, FindBadTime(values, options_.threads));
@@ -94,7 +95,7 @@ class ValueFacts {
     if (edges.sources.num_elements() != edges.destinations.num_elements()) return;
     std::vector<std::string> labels;
     for (const auto& [name, values] : edges.columns) {
-      if (!HasRowFor(values, edges.num_edges())) continue;
+      if (!HasRows(values, edges.num_edges())) continue;
       if (values.num_elements() == values.num_rows()) RecordWeights(type, name, values);
       // Splits contain original IDs, which are rows only if the source was not preprocessed before.
       if (MayBeLabels(name) && edges.original_ids.empty()) labels.push_back(name);
@@ -135,7 +136,7 @@ class ValueFacts {
     for (const auto& [split, by_type] : source_.edge_splits) {
       const auto parts = by_type.find(type);
       if (parts == by_type.end()) continue;
-      std::array<std::vector<uint64_t>, 3> found;  // of parts that name edges by their endpoints
+      std::array<std::vector<uint64_t>, 3> found;  // rows of the parts that name edges by their endpoints
       Rows rows;
       for (const graph::EdgePairs* part : {&parts->second.train, &parts->second.validation, &parts->second.test}) {
         if (part->edge_ids.size() == part->size()) {
@@ -153,12 +154,12 @@ class ValueFacts {
 
   const graph::SourceGraph& source_;  // outlives this
   const RecordOptions& options_;      // outlives this
-  const bool makes_relations_;        // addReverseEdges creates relations, which have the columns of the originals
+  const bool makes_relations_;        // whether addReverseEdges creates relations
   GraphNames* const names_;           // outlives this
 };
 
-void RecordColumns(const std::vector<std::map<std::string, ColumnHeader>>& source,
-                   std::vector<std::vector<format::ColumnEntry>>* columns) {
+void CopyRecords(const std::vector<std::map<std::string, ColumnHeader>>& source,
+                 std::vector<std::vector<format::ColumnEntry>>* columns) {
   for (size_t type = 0; type < columns->size(); ++type) {
     for (format::ColumnEntry& column : (*columns)[type]) {
       const auto header = source[type].find(column.name);
@@ -185,9 +186,9 @@ void RecordValues(const graph::SourceGraph& source, const RecordOptions& options
   for (uint16_t type = 0; type < source.edges.size(); ++type) facts.RecordEdges(type);
 }
 
-void RecordValues(const GraphNames& source, format::Manifest* manifest) {
-  RecordColumns(source.node_columns, &manifest->node_columns);
-  RecordColumns(source.edge_columns, &manifest->edge_columns);
+void CopyRecordsToManifest(const GraphNames& source, format::Manifest* manifest) {
+  CopyRecords(source.node_columns, &manifest->node_columns);
+  CopyRecords(source.edge_columns, &manifest->edge_columns);
   for (format::SplitEntry& split : manifest->splits) CopyLabels(source.node_labels[split.node_type], &split);
   for (format::EdgeSplitEntry& split : manifest->edge_splits) CopyLabels(source.edge_labels[split.edge_type], &split);
 }

@@ -10,8 +10,9 @@ namespace espalier::partitioner {
 
 struct RecordOptions {
   graph::LabelColumns labels = {};
-  // Determines which edges have the endpoints that a split names. If it drops duplicate edges, labels of splits that
-  // name edges by endpoints are not recorded, because only the edge that is kept has the label.
+  // Affects which edges match the endpoints that a split names: if it adds reverse edges to the same edge type, an edge
+  // also matches if its reverse is such a pair. If it drops duplicate edges, the labels of splits that name edges by
+  // their endpoints are not recorded, because only the label of the duplicate that is kept counts.
   job::Preprocess preprocess = {};
   int threads = 1;
 };
@@ -19,12 +20,14 @@ struct RecordOptions {
 // Reads the values of `source` before it is preprocessed and records in `names`, made by CollectNames(source, ...):
 // - for each edge column with one value per edge: the first value that cannot be a weight, and whether all are 0;
 // - for each node column: the first F64 value that is infinite as F32, and the first U64 time of 2^63 or later;
-// - for each split: properties of the labels in the columns that `labels` names or allows to lack values.
-// Skips columns whose length is not that of their type and IDs that are out of range; ValidateSourceGraph rejects them.
+// - for each split: properties of the values in label columns, which are the columns in options.labels.labels and those
+//   for which options.labels.MayLackValues returns true.
+// Skips columns without one row for each node or edge of their type, and IDs that are out of range: ValidateSourceGraph
+// rejects both.
 void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphNames* names);
 
-// Copies the records in `source`, the headers of a source after RecordValues, to the columns and splits of a manifest
-// with the same types.
-void RecordValues(const GraphNames& source, format::Manifest* manifest);
+// Copies the records in `source`, which RecordValues has set, to the columns and splits of `manifest`. Both must have
+// the same node and edge types.
+void CopyRecordsToManifest(const GraphNames& source, format::Manifest* manifest);
 
 }  // namespace espalier::partitioner

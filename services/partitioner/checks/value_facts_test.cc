@@ -152,9 +152,10 @@ TEST(ValueFactsTest, LabelsOfOtherTasksHaveTheirOwnRules) {
   graph::SourceGraph graph = Ring();
   graph.nodes[0].columns["topic"] =
       Tensor::FromVector(std::vector<float>{0, 1, 1, kNan, 2, 1, 1, 1, 0, 0, 0, 0}, {6, 2});
-  EXPECT_EQ(Check(graph, {{"training.task.multiLabel", "true"}}).message(),
-            "spec.training.task.label: row 2 of column 'topic' of node type 'paper', value 0, is 2: expected 0, 1, or "
-            "-1 or NaN (no label), because spec.training.task.multiLabel is true");
+  EXPECT_EQ(
+      Check(graph, {{"training.task.multiLabel", "true"}}).message(),
+      "spec.training.task.label: row 2 of column 'topic' of node type 'paper', at index 0, is 2: expected 0, 1, or "
+      "-1 or NaN (no label), because spec.training.task.multiLabel is true");
   const Settings regression = {{"training.task.type", "NodeRegression"},
                                {"training.evaluation.metric", "MeanSquaredError"}};
   EXPECT_EQ(Check(graph, regression), Status());

@@ -1,7 +1,7 @@
 // Sending is a counting sort of the rows of each share by the owner of their destination; one bundle at a time is then
 // gathered and written. Receiving allocates arrays of the final size, which the counts of all senders give, and copies
-// the bundles into them in the order of ranks. Checksums of bundles detect corruption; counts, ends and destinations
-// are checked in addition, because a process with another assignment writes intact bundles too.
+// the bundles into them in the order of ranks. Checksums of bundles detect corruption. Counts, endpoints and owners of
+// destinations are checked in addition, because a process with another assignment also writes intact bundles.
 #include "services/partitioner/group/edge_exchange.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 namespace espalier::partitioner {
 namespace {
 
-constexpr int64_t kGatherGrain = 1 << 14;
-constexpr int kSentDepth = 8;
+constexpr int64_t kGatherGrain = 1 << 14;  // rows
+constexpr int kSentDepth = 8;              // limit of the nesting of JSON
 
-Tensor GatherShare(const Tensor& column, std::span<const uint32_t> rows, int threads) {
+Tensor GatherRows(const Tensor& column, std::span<const uint32_t> rows, int threads) {
   std::vector<int64_t> shape = column.shape();
   shape[0] = static_cast<int64_t>(rows.size());
   Tensor gathered = Tensor::Zeros(column.dtype(), std::move(shape));
@@ -38,8 +38,8 @@ Tensor GatherShare(const Tensor& column, std::span<const uint32_t> rows, int thr
   return gathered;
 }
 
-Tensor OriginalIds(const EdgeShare& share, std::span<const uint32_t> rows, int threads) {
-  if (!share.edges.original_ids.empty()) return GatherShare(share.edges.original_ids, rows, threads);
+Tensor GatherOriginalIds(const EdgeShare& share, std::span<const uint32_t> rows, int threads) {
+  if (!share.edges.original_ids.empty()) return GatherRows(share.edges.original_ids, rows, threads);
   std::vector<uint64_t> ids;
   ids.reserve(rows.size());
   for (const uint32_t row : rows) ids.push_back(share.first_row + row);
@@ -71,14 +71,15 @@ RowsByPartition SortByPartition(const graph::EdgeSet& edges, const std::vector<u
 }
 
 // Return the names of tensors in bundles.
-std::string In(const char* what, const graph::GraphSchema& schema, size_t type) {
+std::string TensorName(const char* what, const graph::GraphSchema& schema, size_t type) {
   return std::string(what) + "/" + schema.edge_types()[type].Name();
 }
-std::string ColumnIn(const graph::GraphSchema& schema, size_t type, const std::string& column) {
-  return In("columns", schema, type) + "/" + column;
+std::string ColumnTensorName(const graph::GraphSchema& schema, size_t type, const std::string& column) {
+  return TensorName("columns", schema, type) + "/" + column;
 }
 
-std::string Padded(uint32_t number) {
+// Returns the number with leading zeros, at least five digits.
+std::string PadNumber(uint32_t number) {
   std::string digits = std::to_string(number);
   return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
 }
@@ -95,7 +96,8 @@ void CopyRows(const Tensor& from, uint64_t at, Tensor* all) {
   std::memcpy(all->mutable_bytes() + at * all->row_bytes(), from.bytes(), from.size_bytes());
 }
 
-Tensor RoomFor(const Tensor& like, uint64_t num_rows) {
+// Returns zeros with the dtype and row shape of `like`.
+Tensor MakeZeros(const Tensor& like, uint64_t num_rows) {
   std::vector<int64_t> shape = like.shape();
   shape[0] = static_cast<int64_t>(num_rows);
   return Tensor::Zeros(like.dtype(), std::move(shape));
@@ -109,20 +111,20 @@ class Arrivals {
         type_(type),
         num_sources_(graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count),
         num_destinations_(graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count) {
-    edges_.sources = RoomFor(like.sources, num_edges);
-    edges_.destinations = RoomFor(like.destinations, num_edges);
+    edges_.sources = MakeZeros(like.sources, num_edges);
+    edges_.destinations = MakeZeros(like.destinations, num_edges);
     edges_.original_ids = Tensor::Zeros(DType::kU64, {static_cast<int64_t>(num_edges)});
-    for (const auto& [name, column] : like.columns) edges_.columns[name] = RoomFor(column, num_edges);
+    for (const auto& [name, column] : like.columns) edges_.columns[name] = MakeZeros(column, num_edges);
   }
 
   Status Add(const TensorBundle& bundle, const format::FileEntry& entry, uint64_t num_edges) {
-    RETURN_IF_ERROR(AddTo(&edges_.sources, bundle, entry, In("sources", schema_, type_), num_edges));
-    RETURN_IF_ERROR(AddTo(&edges_.destinations, bundle, entry, In("destinations", schema_, type_), num_edges));
+    RETURN_IF_ERROR(AddTo(&edges_.sources, bundle, entry, TensorName("sources", schema_, type_), num_edges));
+    RETURN_IF_ERROR(AddTo(&edges_.destinations, bundle, entry, TensorName("destinations", schema_, type_), num_edges));
     RETURN_IF_ERROR(CheckArrived(edges_.sources, num_edges, num_sources_, entry));
     RETURN_IF_ERROR(CheckArrived(edges_.destinations, num_edges, num_destinations_, entry));
-    RETURN_IF_ERROR(AddTo(&edges_.original_ids, bundle, entry, In("original_ids", schema_, type_), num_edges));
+    RETURN_IF_ERROR(AddTo(&edges_.original_ids, bundle, entry, TensorName("original_ids", schema_, type_), num_edges));
     for (auto& [name, column] : edges_.columns) {
-      RETURN_IF_ERROR(AddTo(&column, bundle, entry, ColumnIn(schema_, type_, name), num_edges));
+      RETURN_IF_ERROR(AddTo(&column, bundle, entry, ColumnTensorName(schema_, type_, name), num_edges));
     }
     arrived_ += num_edges;
     return {};
@@ -140,10 +142,11 @@ class Arrivals {
     return {};
   }
 
-  // Checks the last `num_edges` ends. Checksums show only that a bundle is intact, not that its content is valid.
-  Status CheckArrived(const Tensor& ends, uint64_t num_edges, uint64_t num_nodes,
+  // Checks that the nodes at the last `num_edges` endpoints exist. Checksums show only that a bundle is intact, not
+  // that its content is valid.
+  Status CheckArrived(const Tensor& endpoints, uint64_t num_edges, uint64_t num_nodes,
                       const format::FileEntry& entry) const {
-    const bool all_exist = graph::VisitIds(ends, [&](auto ids) {
+    const bool all_exist = graph::VisitIds(endpoints, [&](auto ids) {
       const auto arrived = ids.subspan(arrived_, num_edges);
       // A negative ID converts to a number that is larger than any node count.
       return std::all_of(arrived.begin(), arrived.end(),
@@ -151,7 +154,7 @@ class Arrivals {
     });
     if (all_exist) return {};
     return DataLoss(entry.key + ": edge type '" + schema_.edge_types()[type_].Name() +
-                    "' has an edge with an end that does not exist");
+                    "' has an edge whose source or destination does not exist");
   }
 
   const graph::GraphSchema& schema_;  // outlives this
@@ -169,9 +172,9 @@ void AddUp(const Tensor& part, Tensor* sum) {
 }
 
 // Returns DataLoss unless the partitions' edge counts add up to `expected`, the number of edges of the type. No other
-// check detects processes whose shares are not from the same division of the edge list.
-Status CheckSum(const graph::SourceGraph& graph, EdgeTypeId type, uint64_t expected,
-                std::span<const uint64_t> of_partition) {
+// check detects processes that have divided the edge list in different ways.
+Status CheckNumSent(const graph::SourceGraph& graph, EdgeTypeId type, uint64_t expected,
+                    std::span<const uint64_t> of_partition) {
   const uint64_t sent = std::accumulate(of_partition.begin(), of_partition.end(), uint64_t{0});
   if (sent == expected) return {};
   return DataLoss("edge type '" + graph.schema.EdgeType(type).Name() + "': the processes have sent " +
@@ -273,42 +276,42 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
                                .first_row = share.first_row,
                                .threads = options.threads});
     rows.push_back(SortByPartition(share.edges, owner, counts.of_partition));
-    out_degrees[In("out_degree", graph.schema, type)] = std::move(counts.out_degree);
+    out_degrees[TensorName("out_degree", graph.schema, type)] = std::move(counts.out_degree);
     sent.of_partition.push_back(std::move(counts.of_partition));
     sent.max_original_id.push_back(counts.max_original_id);
   }
-  const std::string from = "from-" + Padded(options.rank);
+  const std::string from = "from-" + PadNumber(options.rank);
   ASSIGN_OR_RETURN(sent.out_degrees, WriteBundle(place, "out-degrees-" + from, std::exchange(out_degrees, {})));
   for (uint32_t p = 0; p < options.num_partitions; ++p) {
     TensorBundle bundle;
     for (size_t type = 0; type < shares.size(); ++type) {
       const std::span<const uint32_t> chosen = rows[type].Of(p);
       const graph::EdgeSet& edges = shares[type].edges;
-      bundle[In("sources", graph.schema, type)] = GatherShare(edges.sources, chosen, options.threads);
-      bundle[In("destinations", graph.schema, type)] = GatherShare(edges.destinations, chosen, options.threads);
-      bundle[In("original_ids", graph.schema, type)] = OriginalIds(shares[type], chosen, options.threads);
+      bundle[TensorName("sources", graph.schema, type)] = GatherRows(edges.sources, chosen, options.threads);
+      bundle[TensorName("destinations", graph.schema, type)] = GatherRows(edges.destinations, chosen, options.threads);
+      bundle[TensorName("original_ids", graph.schema, type)] = GatherOriginalIds(shares[type], chosen, options.threads);
       for (const auto& [name, column] : edges.columns) {
-        bundle[ColumnIn(graph.schema, type, name)] = GatherShare(column, chosen, options.threads);
+        bundle[ColumnTensorName(graph.schema, type, name)] = GatherRows(column, chosen, options.threads);
       }
     }
     ASSIGN_OR_RETURN(format::FileEntry entry,
-                     WriteBundle(place, "edges-" + from + "-to-" + Padded(p), std::move(bundle)));
+                     WriteBundle(place, "edges-" + from + "-to-" + PadNumber(p), std::move(bundle)));
     sent.edges.push_back(std::move(entry));
   }
   return sent;
 }
 
-Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& what, const BundlePlace& place,
+Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& marker, const BundlePlace& place,
                                              const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
                                              const partition::Assignment& assignment, const ExchangeOptions& options) {
-  ASSIGN_OR_RETURN(const bool has_sent, group.HasPublished(what));
+  ASSIGN_OR_RETURN(const bool has_sent, group.HasPublished(marker));
   if (!has_sent) {
     ASSIGN_OR_RETURN(const SentEdges mine, SendEdges(place, graph, shares, assignment, options));
-    RETURN_IF_ERROR(group.Publish(what, ToJson(mine)));
+    RETURN_IF_ERROR(group.Publish(marker, ToJson(mine)));
   }
   std::vector<SentEdges> all;
   for (uint32_t rank = 0; rank < group.size(); ++rank) {
-    ASSIGN_OR_RETURN(const std::string text, group.Await(rank, what));
+    ASSIGN_OR_RETURN(const std::string text, group.Await(rank, marker));
     ASSIGN_OR_RETURN(SentEdges sent, SentEdgesFromJson(text, shares.size(), options.num_partitions));
     all.push_back(std::move(sent));
   }
@@ -329,14 +332,15 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
         counts[type].of_partition[p] += part.of_partition[type][p];
       }
     }
-    RETURN_IF_ERROR(CheckSum(graph, EdgeTypeId(type), shares[type].num_edges, counts[type].of_partition));
+    RETURN_IF_ERROR(CheckNumSent(graph, EdgeTypeId(type), shares[type].num_edges, counts[type].of_partition));
   }
   for (const SentEdges& part : sent) {
     ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place, part.out_degrees));
     for (size_t type = 0; type < counts.size(); ++type) {
       Tensor& sum = counts[type].out_degree;
-      ASSIGN_OR_RETURN(const Tensor degrees, TakeTensor(bundle, part.out_degrees, In("out_degree", graph.schema, type),
-                                                        sum.dtype(), sum.shape()));
+      ASSIGN_OR_RETURN(
+          const Tensor degrees,
+          TakeTensor(bundle, part.out_degrees, TensorName("out_degree", graph.schema, type), sum.dtype(), sum.shape()));
       if (sum.dtype() == DType::kU32) {
         AddUp<uint32_t>(degrees, &sum);
       } else {
@@ -382,8 +386,8 @@ Status CheckDestinations(const graph::SourceGraph& received, const partition::As
                          [&](auto node) { return owner[static_cast<size_t>(node)] == partition.value; });
     });
     if (all_owned) continue;
-    return DataLoss("edge type '" + received.schema.edge_types()[type].Name() + "': an edge was sent to partition " +
-                    std::to_string(partition.value) + " that ends in a node of another one");
+    return DataLoss("edge type '" + received.schema.edge_types()[type].Name() + "': partition " +
+                    std::to_string(partition.value) + " received an edge whose destination another partition owns");
   }
   return {};
 }

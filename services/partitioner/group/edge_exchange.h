@@ -21,19 +21,19 @@ Tensor SliceRows(const Tensor& column, uint64_t first, uint64_t last);
 struct EdgeShare {
   graph::EdgeSet edges;
   uint64_t first_row = 0;  // if `edges` has no original IDs, edge i has the original ID first_row + i
-  uint64_t num_edges = 0;  // of the whole list
+  uint64_t num_edges = 0;  // number of edges of the whole list
 };
 // Returns share `rank` of `size` shares of nearly equal length, as views of the list.
 EdgeShare SelectShare(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
-// Returns share `rank` of the edge list of each edge type.
-std::vector<EdgeShare> SelectShares(const graph::SourceGraph& source, uint32_t rank, uint32_t size);  // [edge type]
+// Returns share `rank` of the edge list of each edge type: [edge type].
+std::vector<EdgeShare> SelectShares(const graph::SourceGraph& source, uint32_t rank, uint32_t size);
 
 // The counts and bundles that one process has sent.
 struct SentEdges {
   std::vector<std::vector<uint64_t>> of_partition;  // [edge type][partition]: number of edges
   std::vector<uint64_t> max_original_id;            // [edge type]
-  format::FileEntry out_degrees;                    // for each edge type, out-degrees of all source nodes in the share
-  std::vector<format::FileEntry> edges;             // [partition]
+  format::FileEntry out_degrees;         // bundle: by edge type, the out-degree of each source node within the share
+  std::vector<format::FileEntry> edges;  // [partition]: bundle of the edges
 };
 std::string ToJson(const SentEdges& sent);
 // Parses the result of ToJson. DataLoss if it is malformed or does not match the number of edge types and partitions.
@@ -45,7 +45,8 @@ struct ExchangeOptions {
   int threads = 1;
 };
 
-// The functions below use only the schema, nodes and splits of `graph`; `shares` holds its edges by edge type.
+// The functions below use only the schema, nodes and splits of `graph`. `shares` contains this process's share of its
+// edges, by edge type.
 
 // Writes the bundles of this process. The edges must have passed CheckEdges. Memory: 4 bytes per edge of the shares of
 // all edge types, the out-degrees, and one bundle. InvalidArgument if a share has 2^32 edges or more.
@@ -53,9 +54,10 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
                             const std::vector<EdgeShare>& shares, const partition::Assignment& assignment,
                             const ExchangeOptions& options);
 
-// Sends the edges of this process and publishes them under the marker `what`, unless this rank has published that
-// marker before (for example before a restart). Then waits for the markers of all processes and returns them by rank.
-Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& what, const BundlePlace& place,
+// Sends the edges of this process and publishes its SentEdges as the marker `marker`, unless this rank has published
+// that marker before (for example before a restart). Then waits for the marker of each process. Returns the SentEdges
+// by rank.
+Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& marker, const BundlePlace& place,
                                              const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
                                              const partition::Assignment& assignment, const ExchangeOptions& options);
 
@@ -72,7 +74,7 @@ Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::S
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);
 
-// Returns DataLoss if the destination of a received edge is not owned by `partition`. The assignment must cover all
+// Returns DataLoss if `partition` does not own the destination of each received edge. The assignment must cover all
 // nodes of the graph.
 Status CheckDestinations(const graph::SourceGraph& received, const partition::Assignment& assignment,
                          PartitionId partition);

@@ -24,7 +24,7 @@
 namespace espalier::partitioner {
 namespace {
 
-constexpr int kBuiltDepth = 8;
+constexpr int kBuiltDepth = 8;  // limit of the nesting of JSON
 constexpr std::string_view kGroupAttempt = "attempt-group-";
 
 // Description of a built partition, which its process publishes.
@@ -47,7 +47,7 @@ std::string ToJson(const BuiltPartition& built) {
   return document.dump();
 }
 
-Result<format::FileEntry> FileIn(const format::JsonFields& fields, const char* name) {
+Result<format::FileEntry> ParseFile(const format::JsonFields& fields, const char* name) {
   ASSIGN_OR_RETURN(const format::JsonFields file, fields.Object(name));
   return format::FileEntryFromJson(file);
 }
@@ -56,10 +56,10 @@ Result<BuiltPartition> ParseBuilt(const std::string& text) {
   ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kBuiltDepth));
   ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
   BuiltPartition built;
-  ASSIGN_OR_RETURN(built.entry.graph, FileIn(fields, "graph"));
-  ASSIGN_OR_RETURN(built.entry.node_columns, FileIn(fields, "node_columns"));
-  ASSIGN_OR_RETURN(built.entry.edge_columns, FileIn(fields, "edge_columns"));
-  ASSIGN_OR_RETURN(built.entry.original_edge_ids, FileIn(fields, "original_edge_ids"));
+  ASSIGN_OR_RETURN(built.entry.graph, ParseFile(fields, "graph"));
+  ASSIGN_OR_RETURN(built.entry.node_columns, ParseFile(fields, "node_columns"));
+  ASSIGN_OR_RETURN(built.entry.edge_columns, ParseFile(fields, "edge_columns"));
+  ASSIGN_OR_RETURN(built.entry.original_edge_ids, ParseFile(fields, "original_edge_ids"));
   ASSIGN_OR_RETURN(built.quality.edges, fields.Unsigned("edges"));
   ASSIGN_OR_RETURN(built.quality.cut_edges, fields.Unsigned("cut_edges"));
   ASSIGN_OR_RETURN(built.quality.remote_neighbors, fields.Unsigned("remote_neighbors"));
@@ -67,10 +67,10 @@ Result<BuiltPartition> ParseBuilt(const std::string& text) {
   return built;
 }
 
-std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
+std::string BuiltMarkerName(uint32_t partition) { return "built-" + std::to_string(partition); }
 
 // Returns whether every array of the edge list has one row per edge, so that a range of rows can be taken from each.
-bool HaveOneLength(const graph::EdgeSet& edges) {
+bool HasMatchingLengths(const graph::EdgeSet& edges) {
   if (edges.sources.shape().size() != 1 || edges.destinations.shape() != edges.sources.shape()) return false;
   if (edges.destinations.dtype() != edges.sources.dtype()) return false;
   const Tensor& ids = edges.original_ids;
@@ -108,7 +108,7 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
     nodes.nodes.push_back(std::move(share));
   }
   for (const graph::EdgeSet& of_type : source.edges) {
-    if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads, labels);
+    if (!HasMatchingLengths(of_type)) return graph::ValidateSourceGraph(source, threads, labels);
     edges.edges.push_back(SelectShare(of_type, group.rank(), group.size()).edges);
   }
   const bool good = graph::ValidateSourceGraph(edges, threads, labels).ok() &&
@@ -142,13 +142,13 @@ class Worker {
     format::Manifest manifest = DescribeGraph(graph_to_cut(), layout.book, attempt_, work_.writer.build);
     RETURN_IF_ERROR(Build(assignment, layout, sent, &manifest));
     if (group_.rank() != 0) return std::optional<format::Manifest>();
-    RETURN_IF_ERROR(Gather(assignment, &manifest));
+    RETURN_IF_ERROR(AddBuiltPartitions(assignment, &manifest));
     return std::optional(std::move(manifest));
   }
 
  private:
   int threads() const { return work_.writer.build.threads; }
-  // Returns the preprocessed graph. This process's edges of it are shares_.
+  // Returns the preprocessed graph. shares_ contains this process's share of its edges.
   const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
 
   Status Validate() {
@@ -167,7 +167,7 @@ class Worker {
     const bool changes_features = work_.preprocess.features.ChangesValues();
     if (changes_features || ChangesEdges(work_.preprocess)) RETURN_IF_ERROR(work_.advance("preprocessing", 0));
     RETURN_IF_ERROR(ChangeEdges());
-    ASSIGN_OR_RETURN(scales_, CheckFeatureShare(group_, work_.source, work_.writer.build.source_columns,
+    ASSIGN_OR_RETURN(scales_, FindFeatureScales(group_, work_.source, work_.writer.build.source_columns,
                                                 work_.preprocess, threads()));
     return {};
   }
@@ -193,7 +193,7 @@ class Worker {
       return CutInTurns(group_, place_, graph_to_cut(), shares_, work_.partition);
     }
     // Random and External do not use edges, so every process computes the whole assignment.
-    return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
+    return MakePartitioner(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
   }
 
   // Builds, writes and publishes the partitions rank, rank + size, ... one after another.
@@ -201,7 +201,7 @@ class Worker {
                const std::vector<SentEdges>& sent, format::Manifest* manifest) {
     for (uint32_t p = group_.rank(); p < work_.writer.num_partitions; p += group_.size()) {
       RETURN_IF_ERROR(work_.advance("building", double{1} * p / work_.writer.num_partitions));
-      ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarker(p)));
+      ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarkerName(p)));
       // Rank 0 needs partition 0 in memory to describe the columns, so it is built again after a restart.
       if (has_built && p != 0) continue;
       ASSIGN_OR_RETURN(const graph::SourceGraph received,
@@ -217,16 +217,17 @@ class Worker {
                                                            work_.writer.stop_requested)
                                         .While("writing partition " + std::to_string(p)));
       built.peak_memory_bytes = telemetry::PeakResidentBytes();
-      RETURN_IF_ERROR(group_.Publish(BuiltMarker(p), ToJson(built)));
+      RETURN_IF_ERROR(group_.Publish(BuiltMarkerName(p), ToJson(built)));
     }
     return group_.Publish("done", "");
   }
 
-  Status Gather(const partition::Assignment& assignment, format::Manifest* manifest) {
+  // Waits for the partitions of all processes and adds them, their peak memory and the quality to the manifest.
+  Status AddBuiltPartitions(const partition::Assignment& assignment, format::Manifest* manifest) {
     std::vector<partition::InEdgeQuality> of_partition;
     manifest->peak_memory_bytes = telemetry::PeakResidentBytes();
     for (uint32_t p = 0; p < work_.writer.num_partitions; ++p) {
-      ASSIGN_OR_RETURN(const std::string text, group_.Await(p % group_.size(), BuiltMarker(p)));
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(p % group_.size(), BuiltMarkerName(p)));
       Result<BuiltPartition> built = ParseBuilt(text);
       if (!built.ok())
         return DataLoss("a process's description of partition " + std::to_string(p) + ": " + built.status().message());
@@ -234,8 +235,8 @@ class Worker {
       manifest->peak_memory_bytes = std::max(manifest->peak_memory_bytes, built->peak_memory_bytes);
       of_partition.push_back(built->quality);
     }
-    // The caller deletes markers and bundles after the commit. Waits until all processes are done with them: a process
-    // without partitions may be far behind.
+    // The caller deletes markers and bundles after the commit, so wait until no process needs them any more. A process
+    // that builds no partition may still need them when all partitions exist.
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
     ASSIGN_OR_RETURN(partition::Quality quality,
                      partition::MeasureQuality(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
@@ -259,9 +260,9 @@ class Worker {
 
 std::string AttemptName(const GroupOptions& group) { return std::string(kGroupAttempt) + group.name; }
 
-bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAttempt); }
+bool IsGroupAttempt(std::string_view attempt) { return attempt.starts_with(kGroupAttempt); }
 
-Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
+Status CheckOptionsForGroup(const job::Graph& graph, bool holds_edges_out) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
   const job::Preprocess& preprocess = graph.preprocess;
   const bool changes_edges =

@@ -17,13 +17,14 @@ namespace espalier::partitioner {
 
 // Returns the name of a group's attempt. The files of the group are below `<prefix>/<AttemptName(group)>/`.
 std::string AttemptName(const GroupOptions& group);
-// Returns whether `attempt` is the name of a group's attempt.
-bool IsOfGroup(std::string_view attempt);
+// Returns whether `attempt` is the name of an attempt of a group.
+bool IsGroupAttempt(std::string_view attempt);
 
 // Returns InvalidArgument if the document requires something that only a single process supports: METIS, Multilevel, or
 // `balance: [Edges]` if preprocessing or held-out edges (`holds_edges_out`) change the edges of the graph.
-Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
+Status CheckOptionsForGroup(const job::Graph& graph, bool holds_edges_out);
 
+// The input of one process.
 struct GroupWork {
   const job::Graph& graph;           // outlives this
   const graph::SourceGraph& source;  // the result of MapSourceGraph, not validated; outlives this
@@ -31,13 +32,14 @@ struct GroupWork {
   graph::PreprocessOptions preprocess;
   partition::PartitionOptions partition;
   PartitionWriterOptions writer;
-  // The given assignment by node type, for External.
+  // The user's assignment by node type, for External.
   std::vector<Tensor> assignment;
   // Called at the start of the phases "validating", "preprocessing" (only if there is work to do), "cutting", "sending"
-  // and "building", and before each partition that is built. PartitionInGroup returns its error.
+  // and "building", and before each partition that is built. `fraction` is the completed part of the phase.
+  // PartitionInGroup returns its error.
   std::function<Status(std::string_view phase, double fraction)> advance;
-  // If preprocessing changes edges, called with the changed graph, which has only this process's share of the edges.
-  // May be null.
+  // Called with the preprocessed graph, which has only this process's share of the edges, if preprocessing changes
+  // edges. May be null.
   std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
 };
 

@@ -22,8 +22,8 @@ using telemetry::Log;
 
 constexpr RetryPolicy kPolling = {
     .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
-constexpr int kSignsPerTimeout = 6;
-// The poll from which on a wait also checks for the outcome. Most waits are shorter and save these requests.
+constexpr int kHeartbeatsPerTimeout = 6;
+// Number of the first poll of a wait that also checks for the outcome. Most waits end earlier and save these requests.
 constexpr int kFirstOutcomeCheck = 4;
 
 std::string RankName(uint32_t rank) {
@@ -31,18 +31,20 @@ std::string RankName(uint32_t rank) {
   return "rank-" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
 }
 
-std::string InWords(uint32_t rank, uint32_t size) {
+std::string DescribeRank(uint32_t rank, uint32_t size) {
   return "process " + std::to_string(rank) + " of " + std::to_string(size);
 }
 
-Result<std::optional<std::string>> TextAt(storage::ObjectStore& store, const std::string& key) {
+// Returns the text of the object, or nullopt if it does not exist.
+Result<std::optional<std::string>> GetIfExists(storage::ObjectStore& store, const std::string& key) {
   Result<std::string> text = store.Get(key);
   if (text.ok()) return std::optional(*std::move(text));
   if (text.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
   return std::move(text).status();
 }
 
-Status PutOnce(storage::ObjectStore& store, const std::string& key, const std::string& text) {
+// Creates the object unless it exists.
+Status PutIfMissing(storage::ObjectStore& store, const std::string& key, const std::string& text) {
   const Status put = store.PutIfAbsent(key, std::as_bytes(std::span(text)));
   return put.code() == StatusCode::kAlreadyExists ? Status() : put;
 }
@@ -51,14 +53,14 @@ Status PutOnce(storage::ObjectStore& store, const std::string& key, const std::s
 Status ParseStatus(const std::string& text) {
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  const bool known = error == std::errc() && code > 0 && code <= static_cast<int>(StatusCode::kUnauthenticated);
+  const bool is_valid = error == std::errc() && code > 0 && code <= static_cast<int>(StatusCode::kUnauthenticated);
   const size_t line_end = text.find('\n');
-  return Status(known ? static_cast<StatusCode>(code) : StatusCode::kUnknown,
+  return Status(is_valid ? static_cast<StatusCode>(code) : StatusCode::kUnknown,
                 line_end == std::string::npos ? text : text.substr(line_end + 1));
 }
 
 // Returns whether the error is transient, so that the process may succeed after a restart: it was asked to stop, or the
-// store refused the request or did not answer in time.
+// store was unavailable or did not respond in time.
 bool IsTransient(StatusCode code) {
   return code == StatusCode::kCancelled || code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
 }
@@ -95,7 +97,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& s
   }
   RETURN_IF_ERROR(group->AgreeOnSize());
   RETURN_IF_ERROR(group->WriteHeartbeat(0));
-  group->alive_ = std::jthread([g = group.get()] { g->RenewHeartbeat(); });
+  group->heartbeat_ = std::jthread([g = group.get()] { g->RenewHeartbeat(); });
   return group;
 }
 
@@ -104,11 +106,11 @@ ProcessGroup::~ProcessGroup() {
     MutexLock lock(&mutex_);
     ended_ = true;
   }
-  if (!alive_.joinable()) return;  // Join failed: the heartbeat is that of another process with this rank
-  alive_.join();
+  if (!heartbeat_.joinable()) return;  // Join failed: an existing heartbeat is from another process with this rank
+  heartbeat_.join();
   // Processes that wait for this one find its marker or its error, or detect the missing heartbeat.
-  if (const Status deleted = store_.Delete(AliveKey(rank())); !deleted.ok()) {
-    Log(Level::kWarning, "the heartbeat file was not deleted", {{"error", deleted}});
+  if (const Status deleted = store_.Delete(HeartbeatKey(rank())); !deleted.ok()) {
+    Log(Level::kWarning, "the heartbeat object was not deleted", {{"error", deleted}});
   }
 }
 
@@ -116,12 +118,12 @@ std::string ProcessGroup::MarkerKey(uint32_t rank, const std::string& what) cons
   return place_.folder + "/markers/" + RankName(rank) + "/" + what;
 }
 
-std::string ProcessGroup::AliveKey(uint32_t rank) const { return place_.folder + "/alive/" + RankName(rank); }
+std::string ProcessGroup::HeartbeatKey(uint32_t rank) const { return place_.folder + "/alive/" + RankName(rank); }
 
-// Without this check, markers of a group of another size would be mistaken for shares of this one.
+// Without this check, the markers of a group of another size would be mistaken for those of this group.
 Status ProcessGroup::AgreeOnSize() {
   const std::string key = place_.folder + "/markers/size";
-  RETURN_IF_ERROR(PutOnce(store_, key, std::to_string(size())));
+  RETURN_IF_ERROR(PutIfMissing(store_, key, std::to_string(size())));
   ASSIGN_OR_RETURN(const std::string agreed, store_.Get(key));
   if (agreed == std::to_string(size())) return {};
   return InvalidArgument("the group '" + options_.name + "' began with " + agreed + " processes, this is one of " +
@@ -131,17 +133,17 @@ Status ProcessGroup::AgreeOnSize() {
 // The number increases with each heartbeat and starts at a random value in each process.
 Status ProcessGroup::WriteHeartbeat(uint64_t count) {
   const std::string text = std::to_string(count);
-  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(AliveKey(rank())));
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(HeartbeatKey(rank())));
   RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
   return writer->Commit();
 }
 
 void ProcessGroup::RenewHeartbeat() {
   std::random_device random;
-  const auto period = options_.peer_timeout / kSignsPerTimeout;
+  const auto period = options_.peer_timeout / kHeartbeatsPerTimeout;
   for (uint64_t count = random();; ++count) {
-    if (const Status said = WriteHeartbeat(count); !said.ok()) {
-      Log(Level::kWarning, "the heartbeat could not be renewed", {{"error", said}});
+    if (const Status written = WriteHeartbeat(count); !written.ok()) {
+      Log(Level::kWarning, "the heartbeat could not be renewed", {{"error", written}});
     }
     MutexLock lock(&mutex_);
     const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; };
@@ -153,30 +155,30 @@ void ProcessGroup::RenewHeartbeat() {
 class ProcessGroup::HeartbeatWatch {
  public:
   HeartbeatWatch(ProcessGroup& group, uint32_t rank)
-      : group_(group), rank_(rank), silent_until_(Deadline::After(group.options_.start_timeout)) {}
+      : group_(group), rank_(rank), deadline_(Deadline::After(group.options_.start_timeout)) {}
 
   Status Check(const std::string& what) {
-    ASSIGN_OR_RETURN(std::optional<std::string> sign, TextAt(group_.store_, group_.AliveKey(rank_)));
-    if (sign && sign != last_) {
-      last_ = std::move(sign);
-      silent_until_ = Deadline::After(group_.options_.peer_timeout);
+    ASSIGN_OR_RETURN(std::optional<std::string> heartbeat, GetIfExists(group_.store_, group_.HeartbeatKey(rank_)));
+    if (heartbeat && heartbeat != last_) {
+      last_ = std::move(heartbeat);
+      deadline_ = Deadline::After(group_.options_.peer_timeout);
     }
-    if (!silent_until_.HasPassed()) return {};
+    if (!deadline_.HasPassed()) return {};
     group_.found_silence_ = true;
-    return DeadlineExceeded(InWords(rank_, group_.size()) +
-                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + " while '" + what +
-                            "' is waited for");
+    return DeadlineExceeded(DescribeRank(rank_, group_.size()) +
+                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + " while waiting for '" +
+                            what + "'");
   }
 
  private:
   ProcessGroup& group_;  // outlives this
   const uint32_t rank_;
-  Deadline silent_until_;
+  Deadline deadline_;  // of the next heartbeat
   std::optional<std::string> last_;
 };
 
 Status ProcessGroup::Publish(const std::string& what, const std::string& text) {
-  return PutOnce(store_, MarkerKey(rank(), what), text).While("publishing '" + what + "'");
+  return PutIfMissing(store_, MarkerKey(rank(), what), text).While("publishing '" + what + "'");
 }
 
 Result<bool> ProcessGroup::HasPublished(const std::string& what) {
@@ -188,7 +190,7 @@ Result<bool> ProcessGroup::HasPublished(const std::string& what) {
 Result<std::string> ProcessGroup::Await(uint32_t rank, const std::string& what) {
   std::optional<std::string> text;
   RETURN_IF_ERROR(AwaitCondition(rank, what, [&]() -> Result<bool> {
-    ASSIGN_OR_RETURN(text, TextAt(store_, MarkerKey(rank, what)));
+    ASSIGN_OR_RETURN(text, GetIfExists(store_, MarkerKey(rank, what)));
     return text.has_value();
   }));
   return *std::move(text);
@@ -196,24 +198,24 @@ Result<std::string> ProcessGroup::Await(uint32_t rank, const std::string& what) 
 
 Status ProcessGroup::AwaitCondition(uint32_t rank, const std::string& what,
                                     const std::function<Result<bool>()>& holds) {
-  HeartbeatWatch hearing(*this, rank);
+  HeartbeatWatch heartbeats(*this, rank);
   std::random_device random;
   for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
-    bool superfluous = false;
+    bool has_outcome = false;
     if (attempt >= kFirstOutcomeCheck) {
-      ASSIGN_OR_RETURN(superfluous, HasOutcome());
+      ASSIGN_OR_RETURN(has_outcome, HasOutcome());
     }
     // Evaluated after the outcome, because the outcome may be what the caller waits for.
-    ASSIGN_OR_RETURN(const bool there, holds());
-    if (there) return {};
-    if (superfluous) {
+    ASSIGN_OR_RETURN(const bool is_true, holds());
+    if (is_true) return {};
+    if (has_outcome) {
       is_over_ = true;
       return Aborted(place_.outcome + " exists already: no need to wait for '" + what + "' of " +
-                     InWords(rank, size()));
+                     DescribeRank(rank, size()));
     }
     RETURN_IF_ERROR(FindPublishedFailure());
-    if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop while '" + what + "' is waited for");
-    RETURN_IF_ERROR(hearing.Check(what));
+    if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop while waiting for '" + what + "'");
+    RETURN_IF_ERROR(heartbeats.Check(what));
     Clock::Real().SleepFor(DelayBefore(attempt, kPolling, static_cast<uint32_t>(random())));
   }
 }
@@ -236,7 +238,7 @@ Status ProcessGroup::FindPublishedFailure() {
 void ProcessGroup::Fail(const Status& status) {
   if (is_over_ || (IsTransient(status.code()) && !found_silence_)) return;
   const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
-  const Status written = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
+  const Status written = PutIfMissing(store_, place_.folder + "/failed/" + RankName(rank()), text);
   if (!written.ok()) Log(Level::kWarning, "the other processes could not be notified", {{"error", written}});
 }
 

@@ -5,8 +5,9 @@
 // process renews its heartbeat; a process that fails publishes its error.
 //
 // Guarantees: a wait ends when the marker exists, when a process publishes an error, when the outcome exists because
-// another process has done the work, or peer_timeout after the last heartbeat of the awaited process. A process that is
-// restarted with its rank finds its own markers and resumes.
+// another process has done the work, when this process is asked to stop, or peer_timeout after the last heartbeat of
+// the awaited process (start_timeout if it has none). A process that is restarted with its rank finds its own markers
+// and resumes.
 //
 // Assumptions: an object that was put is visible to later reads of other processes, as in S3 and file systems. Clocks
 // of different processes are not compared.
@@ -39,16 +40,17 @@ struct GroupOptions {
 // Returns InvalidArgument, which names the wrong option, for an invalid size, rank or name.
 Status CheckGroup(const GroupOptions& options);
 
+// The location of a group in the store.
 struct GroupPlace {
-  std::string folder;   // of the markers of this group; no other group uses it
+  std::string folder;   // folder of the group's markers; no other group uses it
   std::string outcome;  // key of the result: once this object exists, the group's work is not needed any more
 };
 
-// Not thread-safe. A background thread renews the heartbeat.
+// One process's membership in a group. Not thread-safe. A background thread renews the heartbeat.
 class ProcessGroup {
  public:
   // Joins the group and starts the heartbeat. If a process of the group has failed, returns its error. InvalidArgument
-  // if the group was started with another size.
+  // if the group was started with another size. `stop_requested` is called during waits and may be null.
   static Result<std::unique_ptr<ProcessGroup>> Join(storage::ObjectStore& store, GroupPlace place,
                                                     const GroupOptions& options, std::function<bool()> stop_requested);
   // Stops the heartbeat and deletes its object.
@@ -59,12 +61,12 @@ class ProcessGroup {
   uint32_t rank() const { return options_.rank; }
   uint32_t size() const { return options_.size; }
 
-  // Publishes this process's marker `what` with a text. An existing marker is left unchanged.
+  // Publishes this process's marker `what` with the text. Does not change an existing marker.
   Status Publish(const std::string& what, const std::string& text);
-  // Returns whether this rank has published the marker, in this process or in one before a restart.
+  // Returns whether this rank has published the marker `what`, in this process or before a restart.
   Result<bool> HasPublished(const std::string& what);
-  // Blocks until process `rank` has published the marker `what`, and returns its text. Errors: that of any process that
-  // failed, with its rank; DeadlineExceeded if the process has no heartbeat for too long; Aborted if the outcome
+  // Blocks until process `rank` has published the marker `what`, and returns its text. Errors: the error of a process
+  // that failed, with its rank; DeadlineExceeded if the process has no heartbeat for too long; Aborted if the outcome
   // exists, because markers may be deleted then; Cancelled if a stop is requested; those of the store.
   Result<std::string> Await(uint32_t rank, const std::string& what);
   // Blocks until the condition `holds` returns true. Process `rank` is expected to make it true. `what` describes the
@@ -73,8 +75,8 @@ class ProcessGroup {
 
   // Publishes the error `status` of this process, which ends the group. Does nothing if the error came from another
   // process, and for transient errors: a process that was asked to stop (Cancelled) or cannot reach the store
-  // (Unavailable, DeadlineExceeded) may be restarted and resume; if it is not, the others detect the missing heartbeat.
-  // A DeadlineExceeded that reports another process's missing heartbeat is published.
+  // (Unavailable, DeadlineExceeded) may be restarted and resume; if it is not, the other processes detect the missing
+  // heartbeat. A DeadlineExceeded that reports another process's missing heartbeat is published.
   void Fail(const Status& status);
 
  private:
@@ -83,9 +85,8 @@ class ProcessGroup {
   ProcessGroup(storage::ObjectStore& store, GroupPlace place, const GroupOptions& options,
                std::function<bool()> stop_requested);
   std::string MarkerKey(uint32_t rank, const std::string& what) const;
-  std::string AliveKey(uint32_t rank) const;
-  // Records the size of the group if this process is the first to join; otherwise checks it. InvalidArgument if it
-  // differs.
+  std::string HeartbeatKey(uint32_t rank) const;
+  // Records the size of the group if this process is the first to join. InvalidArgument if another size is recorded.
   Status AgreeOnSize();
   // Returns the published error of a process that failed, or OK if none has.
   Status FindPublishedFailure();
@@ -104,7 +105,7 @@ class ProcessGroup {
   bool found_silence_ = false;  // an awaited process had no heartbeat for too long
   Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread alive_;  // last member: joined before the others are destroyed
+  std::jthread heartbeat_;  // last member: joined before the other members are destroyed
 };
 
 }  // namespace espalier::partitioner

@@ -1,9 +1,9 @@
-// Exchange: for each end of every edge of its share, a process sends the pair (position of the end in the stream, the
-// other end) to the process whose range contains the position. The receiver builds a CSR of neighbors by position.
-// The number of repetitions of a neighbor is its weight. If all edges of the graph have the same multiplicity,
-// repetitions are dropped in all processes, as MakeUndirectedGraph does, so that scores are equal to those of one
-// process in every bit. Turns: every process keeps the whole state (Restream). In turn `rank`, that process places its
-// range and writes the partitions as a bundle; the others read the bundle and apply it.
+// Exchange: for each endpoint of every edge of its share, a process sends the pair (position of the endpoint in the
+// stream order, the other endpoint) to the process whose range contains the position. The receiver builds a CSR of
+// neighbors by position. The number of repetitions of a neighbor is its weight. If all edges of the graph have the same
+// multiplicity, all processes drop repetitions, as Streaming does in one process, so that scores are bitwise equal.
+// Turns: every process keeps the whole state (Restream). In turn `rank`, the process with this rank places its range
+// and writes the partitions as a bundle; the other processes read the bundle and apply it.
 #include "services/partitioner/group/ring_cut.h"
 
 #include <algorithm>
@@ -24,13 +24,13 @@
 namespace espalier::partitioner {
 namespace {
 
-constexpr int kFilesDepth = 8;
+constexpr int kFilesDepth = 8;  // limit of the nesting of JSON
 // Special values of the multiplicity of parallel edges: no edges so far, and several multiplicities.
 constexpr uint32_t kNoEdges = 0;
 constexpr uint32_t kDiffers = ~uint32_t{0};
 constexpr uint16_t kNoProcess = 0xFFFF;  // for self loops
 
-std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
+std::string FilesToJson(const std::vector<format::FileEntry>& files) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const format::FileEntry& file : files) list.push_back(format::FileEntryToJson(file));
   nlohmann::ordered_json document;
@@ -57,14 +57,15 @@ Result<std::vector<format::FileEntry>> ParseFiles(const std::string& text, size_
   return files;
 }
 
+// Returns the common multiplicity of edges with multiplicity `a` and edges with multiplicity `b`, or kDiffers.
 uint32_t Combine(uint32_t a, uint32_t b) {
   if (a == kNoEdges || a == b) return b;
   return b == kNoEdges ? a : kDiffers;
 }
 
-// The neighbors of the vertices in one range of stream positions, as CSR. Indices are positions in the range.
+// The neighbors of the vertices in one range of the stream order, as CSR by position in the range.
 struct Neighbors {
-  std::vector<uint64_t> offsets;
+  std::vector<uint64_t> offsets;    // [positions + 1]
   std::vector<uint32_t> neighbors;  // with repetitions; ascending for each vertex after SortEach
 
   std::span<const uint32_t> Of(uint64_t index) const {
@@ -78,8 +79,8 @@ struct Neighbors {
     }
   }
 
-  // Returns how often each neighbor of each vertex is repeated; kDiffers if the numbers differ.
-  uint32_t Multiplicity() const {
+  // Returns how often each neighbor of a vertex occurs: kDiffers if the numbers differ, kNoEdges if there are none.
+  uint32_t FindMultiplicity() const {
     uint32_t common = kNoEdges;
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::span<const uint32_t> row = Of(i);
@@ -114,11 +115,11 @@ struct Neighbors {
   std::vector<uint32_t> scratch_;
 };
 
-// The edges of a share of one edge type, grouped by the process that receives one of their ends with the other end as
-// its neighbor.
+// The rows of a share of one edge type, grouped by the process whose range contains one given endpoint of the edge, the
+// source or the destination.
 struct EdgesByProcess {
   std::vector<uint64_t> first;  // [processes + 1]
-  std::vector<uint32_t> edges;  // without self loops
+  std::vector<uint32_t> edges;  // rows, without self loops
 
   std::span<const uint32_t> Of(uint32_t process) const {
     return std::span(edges).subspan(first[process], first[process + 1] - first[process]);
@@ -142,12 +143,13 @@ class RingCut {
     RETURN_IF_ERROR(SendNeighbors());
     ASSIGN_OR_RETURN(Neighbors mine, ReceiveNeighbors());
     ASSIGN_OR_RETURN(const uint32_t multiplicity, AgreeOnMultiplicity(mine));
-    // A single process omits weights if all multiplicities are equal. Doing the same here keeps scores bitwise equal.
+    // A single process drops repetitions if all multiplicities are equal. Doing the same here keeps scores bitwise
+    // equal.
     if (multiplicity != kDiffers && multiplicity != kNoEdges) mine.DropRepetitions();
     partition::Restream stream(weights, vertex_first_.back(), options_.num_partitions);
     for (int pass = 0; pass < partition::kRestreamPasses; ++pass) {
       stream.StartPass();
-      for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(Turn(pass, rank, mine, &stream));
+      for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(RunTurn(pass, rank, mine, &stream));
     }
     return partition::SplitByType(vertex_first_, std::move(stream).TakeResult());
   }
@@ -157,51 +159,51 @@ class RingCut {
     return partition::DirectoryRangeFor(vertex_first_.back(), group_.size(), PartitionId(rank));
   }
 
-  // The edges of one type in this process's share, seen from one end: that end as vertices, the other as neighbors.
-  struct Ends {
+  // The edges of one type in this process's share: one endpoint of each edge as the vertex, the other as its neighbor.
+  struct Endpoints {
     const Tensor& vertices;
-    const Tensor& neighbors;  // of the same dtype
+    const Tensor& neighbors;  // has the same dtype
     uint64_t first_vertex = 0, first_neighbor = 0;
   };
-  // Returns two Ends per edge type, because each end of an edge is a neighbor of the other.
-  std::vector<Ends> EndsOfShare() const {
-    std::vector<Ends> ends;
+  // Returns two Endpoints per edge type, because each endpoint of an edge is a neighbor of the other endpoint.
+  std::vector<Endpoints> ListEndpoints() const {
+    std::vector<Endpoints> endpoints;
     for (uint16_t type = 0; type < shares_.size(); ++type) {
       const graph::EdgeSet& edges = shares_[type].edges;
       const uint64_t first_source = vertex_first_[source_.schema.SourceOf(EdgeTypeId(type)).value];
       const uint64_t first_destination = vertex_first_[source_.schema.DestinationOf(EdgeTypeId(type)).value];
-      ends.push_back({edges.sources, edges.destinations, first_source, first_destination});
-      ends.push_back({edges.destinations, edges.sources, first_destination, first_source});
+      endpoints.push_back({edges.sources, edges.destinations, first_source, first_destination});
+      endpoints.push_back({edges.destinations, edges.sources, first_destination, first_source});
     }
-    return ends;
+    return endpoints;
   }
 
-  // Calls body(ends_of), where ends_of(edge) returns {vertex, neighbor}.
+  // Calls body(endpoints_at), where endpoints_at(edge) returns {vertex, neighbor}.
   template <class Body>
-  static void VisitEnds(const Ends& ends, const Body& body) {
-    graph::VisitIds(ends.vertices, [&](auto vertices) {
-      const auto neighbors = ends.neighbors.values<typename decltype(vertices)::value_type>();
+  static void VisitEndpoints(const Endpoints& endpoints, const Body& body) {
+    graph::VisitIds(endpoints.vertices, [&](auto vertices) {
+      const auto neighbors = endpoints.neighbors.values<typename decltype(vertices)::value_type>();
       body([&](uint64_t edge) {
-        return std::pair(ends.first_vertex + static_cast<uint64_t>(vertices[edge]),
-                         ends.first_neighbor + static_cast<uint64_t>(neighbors[edge]));
+        return std::pair(endpoints.first_vertex + static_cast<uint64_t>(vertices[edge]),
+                         endpoints.first_neighbor + static_cast<uint64_t>(neighbors[edge]));
       });
     });
   }
 
-  Result<EdgesByProcess> SortByProcess(const Ends& ends) const {
-    const auto num_edges = static_cast<uint64_t>(ends.vertices.num_rows());
+  Result<EdgesByProcess> SortByProcess(const Endpoints& endpoints) const {
+    const auto num_edges = static_cast<uint64_t>(endpoints.vertices.num_rows());
     if (num_edges >= uint64_t{1} << 32) {
       return InvalidArgument("each process would read 2^32 edges of a type or more: use more processes");
     }
-    std::vector<uint64_t> range_ends;  // of the processes' positions
+    std::vector<uint64_t> range_ends;  // the end of the range of positions of each process
     for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsFor(rank).last);
-    // Computing a position is expensive, so each edge's process is stored. Ranks fit: a group has at most 4096
-    // processes.
+    // Computing a position is expensive, so each edge's process is stored. A rank fits in 16 bits, because a
+    // group has at most 4096 processes.
     std::vector<uint16_t> process_of(num_edges, kNoProcess);
-    VisitEnds(ends, [&](const auto& ends_of) {
+    VisitEndpoints(endpoints, [&](const auto& endpoints_at) {
       ParallelFor(options_.threads, static_cast<int64_t>(num_edges), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
-          const std::pair<uint64_t, uint64_t> pair = ends_of(edge);
+          const std::pair<uint64_t, uint64_t> pair = endpoints_at(edge);
           if (pair.first == pair.second) continue;
           const auto process = std::upper_bound(range_ends.begin(), range_ends.end(), order_.Position(pair.first));
           process_of[edge] = static_cast<uint16_t>(process - range_ends.begin());
@@ -221,28 +223,30 @@ class RingCut {
     return sorted;
   }
 
-  // Writes one bundle per process: the positions of its vertices and one neighbor for each position. Memory: one bundle
-  // at a time, and a number of bytes per edge that does not depend on the number of processes.
+  // Writes one bundle for each process. Its arrays "positions" and "neighbors" contain, for each edge, the position of
+  // a vertex in that process's range and the neighbor of the vertex. Memory: one bundle at a time, and the bytes per
+  // edge that ring_cut.h names.
   Status SendNeighbors() {
     ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
     if (sent) return {};
-    const std::vector<Ends> all_ends = EndsOfShare();
+    const std::vector<Endpoints> all_endpoints = ListEndpoints();
     std::vector<EdgesByProcess> sorted;
-    for (const Ends& ends : all_ends) {
-      ASSIGN_OR_RETURN(EdgesByProcess edges, SortByProcess(ends));
+    for (const Endpoints& endpoints : all_endpoints) {
+      ASSIGN_OR_RETURN(EdgesByProcess edges, SortByProcess(endpoints));
       sorted.push_back(std::move(edges));
     }
     std::vector<format::FileEntry> files;
     for (uint32_t to = 0; to < group_.size(); ++to) {
       const std::string name = "neighbors-" + std::to_string(group_.rank()) + "-to-" + std::to_string(to);
-      ASSIGN_OR_RETURN(format::FileEntry entry, WriteBundle(place_, name, NeighborsFor(to, all_ends, sorted)));
+      ASSIGN_OR_RETURN(format::FileEntry entry,
+                       WriteBundle(place_, name, MakeNeighborBundle(to, all_endpoints, sorted)));
       files.push_back(std::move(entry));
     }
-    return group_.Publish("neighbors", FilesAsJson(files));
+    return group_.Publish("neighbors", FilesToJson(files));
   }
 
-  TensorBundle NeighborsFor(uint32_t to, const std::vector<Ends>& all_ends,
-                            const std::vector<EdgesByProcess>& sorted) const {
+  TensorBundle MakeNeighborBundle(uint32_t to, const std::vector<Endpoints>& all_endpoints,
+                                  const std::vector<EdgesByProcess>& sorted) const {
     const uint64_t first_position = PositionsFor(to).first;
     uint64_t count = 0;
     for (const EdgesByProcess& edges : sorted) count += edges.Of(to).size();
@@ -253,10 +257,10 @@ class RingCut {
     std::span<uint32_t> to_neighbors = neighbors.mutable_values<uint32_t>();
     for (size_t i = 0; i < sorted.size(); ++i) {
       const std::span<const uint32_t> edges = sorted[i].Of(to);
-      VisitEnds(all_ends[i], [&](const auto& ends_of) {
+      VisitEndpoints(all_endpoints[i], [&](const auto& endpoints_at) {
         ParallelFor(options_.threads, static_cast<int64_t>(edges.size()), kCheapGrain, [&](int64_t begin, int64_t end) {
           for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
-            const std::pair<uint64_t, uint64_t> pair = ends_of(edges[k]);
+            const std::pair<uint64_t, uint64_t> pair = endpoints_at(edges[k]);
             to_positions[k] = static_cast<uint32_t>(order_.Position(pair.first) - first_position);
             to_neighbors[k] = static_cast<uint32_t>(pair.second);
           }
@@ -268,9 +272,9 @@ class RingCut {
     return bundle;
   }
 
-  // Calls body(positions, neighbors) for the bundle of each process to this one, in the order of ranks.
+  // Calls body(positions, neighbors) for the bundle that each process has sent to this one, in the order of ranks.
   template <class Body>
-  Status ForArrivals(const Body& body) {
+  Status ForReceivedBundles(const Body& body) {
     const partition::DirectoryRange range = PositionsFor(group_.rank());
     for (uint32_t from = 0; from < group_.size(); ++from) {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(from, "neighbors"));
@@ -284,10 +288,13 @@ class RingCut {
       ASSIGN_OR_RETURN(const Tensor neighbors, TakeTensor(bundle, entry, "neighbors", DType::kU32, shape));
       for (const uint32_t position : positions.values<uint32_t>()) {
         if (position >= range.last - range.first)
-          return DataLoss(entry.key + ": a position outside this process's range");
+          return DataLoss(entry.key + ": position " + std::to_string(position) +
+                          " is outside of the range of process " + std::to_string(group_.rank()));
       }
       for (const uint32_t neighbor : neighbors.values<uint32_t>()) {
-        if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbor that does not exist");
+        if (neighbor >= vertex_first_.back())
+          return DataLoss(entry.key + ": neighbor " + std::to_string(neighbor) +
+                          " does not exist, expected a number below " + std::to_string(vertex_first_.back()));
       }
       body(positions.values<uint32_t>(), neighbors.values<uint32_t>());
     }
@@ -298,13 +305,13 @@ class RingCut {
     const partition::DirectoryRange range = PositionsFor(group_.rank());
     Neighbors mine;
     mine.offsets.assign(range.last - range.first + 1, 0);
-    RETURN_IF_ERROR(ForArrivals([&](std::span<const uint32_t> positions, std::span<const uint32_t>) {
+    RETURN_IF_ERROR(ForReceivedBundles([&](std::span<const uint32_t> positions, std::span<const uint32_t>) {
       for (const uint32_t position : positions) ++mine.offsets[position + 1];
     }));
     for (size_t i = 1; i < mine.offsets.size(); ++i) mine.offsets[i] += mine.offsets[i - 1];
     mine.neighbors.resize(mine.offsets.back());
     std::vector<uint64_t> next(mine.offsets.begin(), mine.offsets.end() - 1);
-    RETURN_IF_ERROR(ForArrivals([&](std::span<const uint32_t> positions, std::span<const uint32_t> neighbors) {
+    RETURN_IF_ERROR(ForReceivedBundles([&](std::span<const uint32_t> positions, std::span<const uint32_t> neighbors) {
       for (size_t i = 0; i < positions.size(); ++i) mine.neighbors[next[positions[i]]++] = neighbors[i];
     }));
     mine.SortEach();
@@ -312,28 +319,29 @@ class RingCut {
   }
 
   Result<uint32_t> AgreeOnMultiplicity(const Neighbors& mine) {
-    RETURN_IF_ERROR(group_.Publish("multiplicity", std::to_string(mine.Multiplicity())));
+    RETURN_IF_ERROR(group_.Publish("multiplicity", std::to_string(mine.FindMultiplicity())));
     uint32_t common = kNoEdges;
     for (uint32_t rank = 0; rank < group_.size(); ++rank) {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "multiplicity"));
-      uint32_t theirs = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), theirs);
+      uint32_t multiplicity = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), multiplicity);
       if (error != std::errc() || end != text.data() + text.size()) {
         return DataLoss("the multiplicity of process " + std::to_string(rank) + " is '" + text.substr(0, 40) + "'");
       }
-      common = Combine(common, theirs);
+      common = Combine(common, multiplicity);
     }
     return common;
   }
 
-  // Assigns the vertices of `rank`. Computes the partitions if it is this process's rank and its marker for the pass
-  // does not exist yet; otherwise applies the published partitions.
-  Status Turn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
+  // Assigns the vertices in the range of process `rank`. If `rank` is this process, which has not published the marker
+  // of the pass yet, computes and publishes their partitions. Otherwise waits for the published partitions and applies
+  // them.
+  Status RunTurn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
     const partition::DirectoryRange range = PositionsFor(rank);
     const std::string what = "placed-" + std::to_string(pass);
     if (rank == group_.rank()) {
       ASSIGN_OR_RETURN(const bool placed, group_.HasPublished(what));
-      if (!placed) return PlaceMine(what, range, mine, stream);
+      if (!placed) return PlaceOwnRange(what, range, mine, stream);
     }
     ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, what));
     ASSIGN_OR_RETURN(const std::vector<format::FileEntry> files, ParseFiles(text, 1));
@@ -343,14 +351,15 @@ class RingCut {
     const std::span<const uint32_t> partition_at = partitions.values<uint32_t>();
     for (uint64_t i = 0; i < partition_at.size(); ++i) {
       if (partition_at[i] >= options_.num_partitions)
-        return DataLoss(files[0].key + ": a partition that does not exist");
+        return DataLoss(files[0].key + ": partition " + std::to_string(partition_at[i]) +
+                        " does not exist, expected a number below " + std::to_string(options_.num_partitions));
       stream->PutAt(order_.At(range.first + i), partition_at[i]);
     }
     return {};
   }
 
-  Status PlaceMine(const std::string& what, const partition::DirectoryRange& range, const Neighbors& mine,
-                   partition::Restream* stream) {
+  Status PlaceOwnRange(const std::string& what, const partition::DirectoryRange& range, const Neighbors& mine,
+                       partition::Restream* stream) {
     std::vector<uint32_t> partitions;
     partitions.reserve(range.last - range.first);
     for (uint64_t position = range.first; position < range.last; ++position) {
@@ -362,7 +371,7 @@ class RingCut {
     bundle["partitions"] = Tensor::FromVector(std::move(partitions));
     ASSIGN_OR_RETURN(format::FileEntry entry,
                      WriteBundle(place_, what + "-by-" + std::to_string(group_.rank()), std::move(bundle)));
-    return group_.Publish(what, FilesAsJson({std::move(entry)}));
+    return group_.Publish(what, FilesToJson({std::move(entry)}));
   }
 
   ProcessGroup& group_;                         // outlives this

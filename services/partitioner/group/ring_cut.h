@@ -1,8 +1,8 @@
-// The algorithm Streaming by several processes. The assignment is the same as that of one process
-// (partition/streaming_partitioner.cc), but each process holds the neighbors of its share of the nodes only. The stream
-// order of the nodes is divided into ranges, one per process. A process receives the neighbors of the nodes in its
-// range from the processes that read the edges. In each pass, processes take turns: a process assigns the nodes of its
-// range and publishes their partitions, and all others apply them before the next turn.
+// The algorithm Streaming, run by several processes. The assignment is the same as that of one process
+// (partition/streaming_partitioner.cc), but each process stores only the neighbors of its share of the nodes. The
+// stream order of the nodes is divided into ranges, one per process. A process receives the neighbors of the nodes in
+// its range from the processes that read the edges. In each pass, processes take turns: a process assigns the nodes of
+// its range and publishes their partitions, and all other processes apply them before the next turn.
 #pragma once
 
 #include "services/graph/source_graph.h"
@@ -14,9 +14,9 @@
 namespace espalier::partitioner {
 
 // Returns the assignment of all nodes. `shares` are this process's edges, which must have passed CheckEdges. The edges
-// of `graph` are used only if options.balance contains edges; `graph` must then have all of them. Memory: for every
+// of `graph` are used only if options.balance contains kEdges; `graph` must then have all of them. Memory: for every
 // node its partition and its weights under options.balance; one bundle; while sending, 8 bytes per edge of the share
-// (10 for one type at a time); afterwards this process's neighbors, 8 bytes per edge of the graph divided by
+// (10 bytes for one edge type at a time); afterwards this process's neighbors, 8 bytes per edge of the graph divided by
 // group.size(). InvalidArgument if the graph has 2^32 nodes or more, or a share 2^32 edges of one type or more. Errors
 // of the group and of the store.
 Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,

@@ -1,3 +1,6 @@
+// The range of a process is DirectoryRangeFor of its rank. If the check of a range fails, all rows are checked, so that
+// the error names the same row as in one process. Magnitudes are exchanged as JSON in the marker "feature-magnitudes";
+// every process takes the maximum over all markers.
 #include "services/partitioner/group/share_features.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@
 namespace espalier::partitioner {
 namespace {
 
-std::string WhileConverting(const graph::SourceGraph& source, size_t type, const std::string& column) {
+std::string DescribeConversion(const graph::SourceGraph& source, size_t type, const std::string& column) {
   return std::string(graph::kConvertingFeatures) + ": node type '" + source.schema.node_types()[type] + "', column '" +
          column + "'";
 }
@@ -27,7 +30,7 @@ Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32
     for (const auto& [name, column] : source.nodes[type].columns) {
       if (!graph::HoldsFeatures(name, column, options.label_columns)) continue;
       const Status good = graph::CheckFeaturesConvert(column, options.features, range.first, range.last, threads);
-      if (!good.ok()) return good.While(WhileConverting(source, type, name));
+      if (!good.ok()) return good.While(DescribeConversion(source, type, name));
     }
   }
   return {};
@@ -36,8 +39,8 @@ Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32
 // The largest magnitude of each element of a row by NodeTypeId and column.
 using Magnitudes = std::vector<std::map<std::string, std::vector<double>>>;
 
-// Returns those of range `rank` of `size` of every feature column's rows, or the error for the first row that I8 cannot
-// hold.
+// Returns the magnitudes in range `rank` of `size` of every feature column's rows, or the error for the first row that
+// cannot be converted to I8.
 Result<Magnitudes> FindMagnitudes(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                   const graph::PreprocessOptions& options, int threads) {
   Magnitudes magnitudes(source.nodes.size());
@@ -48,30 +51,33 @@ Result<Magnitudes> FindMagnitudes(const graph::SourceGraph& source, uint32_t ran
       if (!graph::HoldsFeatures(name, column, options.label_columns)) continue;
       ASSIGN_OR_RETURN(magnitudes[type][name], graph::FindLargestMagnitudes(column, options.features.normalizes_rows,
                                                                             range.first, range.last, threads)
-                                                   .While(WhileConverting(source, type, name)));
+                                                   .While(DescribeConversion(source, type, name)));
     }
   }
   return magnitudes;
 }
 
-// Raises the magnitudes of one node type to those in `columns`, an object of lists of numbers.
+// Raises each magnitude of one node type to that in `columns`, an object of lists of numbers, if that is larger.
 Status RaiseTypeTo(const format::JsonFields& columns, std::map<std::string, std::vector<double>>* of_type) {
   for (auto& [name, largest] : *of_type) {
     std::vector<double>& values = largest;
     size_t j = 0;
     const Status read = columns.ForEach(name.c_str(), [&](const nlohmann::json& value, const std::string& path) {
-      if (!value.is_number() || j == values.size()) return InvalidArgument(path + ": expected other numbers");
+      if (!value.is_number() || j == values.size())
+        return InvalidArgument(path + ": expected a list of " + std::to_string(values.size()) + " numbers");
       values[j] = std::max(values[j], value.get<double>());
       ++j;
       return Status();
     });
     RETURN_IF_ERROR(read);
-    if (j != values.size()) return columns.InvalidField(name.c_str(), "expected more numbers");
+    if (j != values.size())
+      return columns.InvalidField(name.c_str(), "expected a list of " + std::to_string(values.size()) + " numbers");
   }
   return {};
 }
 
-// Raises `magnitudes` to those of another process, an object with a list of one object for each node type.
+// Raises each magnitude to that of another process if that is larger. `text` is the JSON of that process's marker: an
+// object with a list of one object for each node type.
 Status RaiseTo(const std::string& text, Magnitudes* magnitudes) {
   constexpr int kDepth = 4;
   ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kDepth));
@@ -79,10 +85,13 @@ Status RaiseTo(const std::string& text, Magnitudes* magnitudes) {
   size_t type = 0;
   RETURN_IF_ERROR(fields.ForEach("types", [&](const nlohmann::json& element, const std::string& path) -> Status {
     ASSIGN_OR_RETURN(const format::JsonFields columns, format::JsonFields::Of(element, path));
-    if (type == magnitudes->size()) return InvalidArgument(path + ": expected " + std::to_string(type) + " node types");
+    if (type == magnitudes->size())
+      return InvalidArgument(path + ": expected only " + std::to_string(type) + " node types");
     return RaiseTypeTo(columns, &(*magnitudes)[type++]);
   }));
-  return type == magnitudes->size() ? Status() : InvalidArgument("types: expected all node types");
+  return type == magnitudes->size()
+             ? Status()
+             : InvalidArgument("types: expected " + std::to_string(magnitudes->size()) + " node types");
 }
 
 // Returns the error of CheckSourceColumns for source columns that will have scales.
@@ -105,7 +114,7 @@ Result<FeatureScales> AgreeOnScales(ProcessGroup& group, const graph::SourceGrap
                                     const graph::PreprocessOptions& options, int threads) {
   constexpr const char* kMarker = "feature-magnitudes";
   Result<Magnitudes> found = FindMagnitudes(source, group.rank(), group.size(), options, threads);
-  // Reads all rows, to return the error that a single process would return.
+  // Checks all rows, to return the error that a single process would return.
   if (!found.ok()) found = FindMagnitudes(source, 0, 1, options, threads);
   if (!found.ok()) return found.status();
   RETURN_IF_ERROR(CheckNoSourceHasScales(source, source_columns, options));
@@ -127,14 +136,15 @@ Result<FeatureScales> AgreeOnScales(ProcessGroup& group, const graph::SourceGrap
 
 Status ConvertColumn(const graph::FeatureConversion& conversion, Tensor* column, int threads) {
   Result<Tensor> rows = graph::ConvertFeatures(*column, conversion, threads);
-  if (!rows.ok()) return Internal("features that were found good: " + rows.status().message());
+  if (!rows.ok())
+    return Internal("features that FindFeatureScales has checked cannot be converted: " + rows.status().message());
   *column = *std::move(rows);
   return {};
 }
 
 }  // namespace
 
-Result<FeatureScales> CheckFeatureShare(ProcessGroup& group, const graph::SourceGraph& source,
+Result<FeatureScales> FindFeatureScales(ProcessGroup& group, const graph::SourceGraph& source,
                                         const std::vector<std::string>& source_columns,
                                         const graph::PreprocessOptions& options, int threads) {
   if (options.features.HasScales()) return AgreeOnScales(group, source, source_columns, options, threads);
@@ -166,7 +176,7 @@ Status ConvertFeatures(const graph::SourceGraph& graph, const std::vector<std::s
       column = graph::ScaleToIntegers(column, options.features.normalizes_rows, of_column, threads);
     }
   }
-  if (options.features.HasScales()) return {};  // no source column holds features
+  if (options.features.HasScales()) return {};  // no source column has features
   for (uint16_t type = 0; type < partition->edge_columns.size(); ++type) {
     for (const std::string& name : source_columns) {
       if (!holds_features(graph.schema.SourceOf(EdgeTypeId(type)), name)) continue;

@@ -1,8 +1,8 @@
-// normalizeFeatures and featureDtype by several processes. Rows are converted independently of each other, so no
-// process needs a whole column of converted rows. Each process checks whether its range of a column's rows can be
-// converted. For I8 the processes also exchange the largest magnitudes of their ranges, from which all of them compute
-// the same scales. Later a process gathers the features of each partition that it builds from the source, and then
-// converts them: the features of the nodes and their copies in the edge columns.
+// The options normalizeFeatures and featureDtype, applied by several processes. Rows are converted independently of
+// each other, so no process needs a whole column of converted rows. Each process checks whether its range of a column's
+// rows can be converted. For I8 the processes also exchange the largest magnitudes in their ranges, from which each of
+// them computes the same scales. When a process builds a partition, it gathers the features from the source and then
+// converts them, both in the node columns and in their copies in the edge columns.
 #pragma once
 
 #include <map>
@@ -19,16 +19,17 @@ namespace espalier::partitioner {
 // The scales of features in I8 by NodeTypeId and column (graph/feature_scales.h).
 using FeatureScales = std::vector<std::map<std::string, std::vector<float>>>;
 
-// Returns the scales of all features, or of none if the options do not convert features to I8. Returns the error that
-// Preprocess would return for the whole graph if this process's range of a column's rows cannot be converted, and that
-// of CheckSourceColumns for a source column with scales. Further errors: those of the group. `source` must be valid.
-Result<FeatureScales> CheckFeatureShare(ProcessGroup& group, const graph::SourceGraph& source,
+// Checks this process's range of the feature columns' rows. Returns the scales of all features, or no scales if the
+// options do not convert features to I8. If a row in the range cannot be converted, returns the error that Preprocess
+// would return for the whole graph. Other errors: that of CheckSourceColumns for a source column with scales, and those
+// of the group. `source` must be valid.
+Result<FeatureScales> FindFeatureScales(ProcessGroup& group, const graph::SourceGraph& source,
                                         const std::vector<std::string>& source_columns,
                                         const graph::PreprocessOptions& options, int threads);
 
-// Converts the features of `partition`, which was built from the columns of `graph`, and the copies of them that
-// `source_columns` names. `scales` are those of CheckFeatureShare. Memory: a column of the partition, twice. Internal
-// for rows that cannot be converted, which CheckFeatureShare has excluded.
+// Converts the features of `partition`, which was built from the columns of `graph`, and their copies in the edge
+// columns that `source_columns` names. `scales` is the result of FindFeatureScales. Memory: two copies of one column of
+// the partition. Internal for rows that cannot be converted, which FindFeatureScales has excluded.
 Status ConvertFeatures(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns,
                        const graph::PreprocessOptions& options, const FeatureScales& scales,
                        graph::Partition* partition, int threads);

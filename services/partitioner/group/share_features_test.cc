@@ -90,8 +90,9 @@ TEST_F(GroupFeaturesTest, I8FeaturesAreRefusedAsSourceColumns) {
   graph_.partitions.source_columns = {"number", "x"};
   const Status alone = Run(store_, "alone", std::nullopt).status();
   EXPECT_EQ(alone.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(alone.message(), HasSubstr("the source column 'x' holds features in I8, whose scales edge columns lack: "
-                                         "choose another feature data type, or omit the source column"));
+  EXPECT_THAT(alone.message(),
+              HasSubstr("the source column 'x' holds features in I8, and edge columns cannot have their scales: "
+                        "choose another feature data type, or omit the source column"));
   for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
     EXPECT_EQ(outcome.status().code(), alone.code());
     EXPECT_THAT(outcome.status().message(), HasSubstr(alone.message()));

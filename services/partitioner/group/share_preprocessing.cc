@@ -20,7 +20,7 @@
 namespace espalier::partitioner {
 namespace {
 
-constexpr int kPreparedDepth = 4;
+constexpr int kPreparedDepth = 4;  // limit of the nesting of JSON
 
 // The position of a share in the whole edge list.
 struct PlaceInList {
@@ -30,18 +30,18 @@ struct PlaceInList {
 
   // Returns the original ID in the whole list for an ID in the share. In a share, edge i has ID i and its reverse has
   // num_rows + i; in the whole list, the reverse of edge i has num_edges + i.
-  uint64_t OriginalId(uint64_t number) const {
-    return number < num_rows ? first_row + number : num_edges + first_row + (number - num_rows);
+  uint64_t ToOriginalId(uint64_t id) const {
+    return id < num_rows ? first_row + id : num_edges + first_row + (id - num_rows);
   }
 };
 
-EdgeShare Renumbered(graph::EdgeSet edges, const PlaceInList& place) {
+EdgeShare RenumberShare(graph::EdgeSet edges, const PlaceInList& place) {
   const bool is_unchanged = edges.original_ids.empty() && edges.num_edges() == place.num_rows;
   if (!is_unchanged) {
     const bool is_numbered = !edges.original_ids.empty();
     std::vector<uint64_t> ids(edges.num_edges());
     for (size_t i = 0; i < ids.size(); ++i) {
-      ids[i] = place.OriginalId(is_numbered ? edges.original_ids.values<uint64_t>()[i] : i);
+      ids[i] = place.ToOriginalId(is_numbered ? edges.original_ids.values<uint64_t>()[i] : i);
     }
     edges.original_ids = Tensor::FromVector(std::move(ids));
   }
@@ -102,15 +102,15 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
   RenumberReverseSplits(source.schema, places, changed.graph);
   for (uint16_t type = 0; type < changed.graph.edges.size(); ++type) {
     const auto place = places.find(changed.graph.schema.EdgeType(EdgeTypeId(type)).Name());
-    ESPALIER_CHECK(place != places.end()) << "an edge type that is neither of the source nor a reverse";
-    changed.shares.push_back(Renumbered(std::move(changed.graph.edges[type]), place->second));
+    ESPALIER_CHECK(place != places.end()) << "an edge type that is neither in the source nor a reverse relation";
+    changed.shares.push_back(RenumberShare(std::move(changed.graph.edges[type]), place->second));
   }
   changed.graph.edges.clear();
   return changed;
 }
 
 // Returns, by node type, the rank of the process that receives the edges into each node.
-partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t size) {
+partition::Assignment AssignNodesToProcesses(const graph::SourceGraph& graph, uint32_t size) {
   partition::Assignment ranges;
   for (const graph::NodeSet& nodes : graph.nodes) {
     std::vector<uint32_t>& of_type = ranges.emplace_back(nodes.count);
@@ -123,8 +123,8 @@ partition::Assignment RangesOfNodes(const graph::SourceGraph& graph, uint32_t si
   return ranges;
 }
 
-// Returns the row with the smallest original ID for each pair of endpoints.
-std::vector<uint64_t> FirstOfEachPair(const graph::EdgeSet& edges) {
+// Returns the row with the smallest original ID for each pair (source, destination).
+std::vector<uint64_t> FindFirstOfEachPair(const graph::EdgeSet& edges) {
   std::vector<uint64_t> rows(edges.num_edges());
   std::iota(rows.begin(), rows.end(), uint64_t{0});
   const std::span<const uint64_t> ids = edges.original_ids.values<uint64_t>();
@@ -141,43 +141,43 @@ std::vector<uint64_t> FirstOfEachPair(const graph::EdgeSet& edges) {
   return rows;
 }
 
-Tensor ChosenRows(const Tensor& column, std::span<const uint64_t> rows) {
+Tensor GatherRows(const Tensor& column, std::span<const uint64_t> rows) {
   std::vector<int64_t> shape = column.shape();
   shape[0] = static_cast<int64_t>(rows.size());
-  Tensor chosen = Tensor::Zeros(column.dtype(), std::move(shape));
-  if (chosen.empty()) return chosen;
-  std::byte* const to = chosen.mutable_bytes();
+  Tensor gathered = Tensor::Zeros(column.dtype(), std::move(shape));
+  if (gathered.empty()) return gathered;
+  std::byte* const to = gathered.mutable_bytes();
   const size_t row_bytes = column.row_bytes();
   for (size_t i = 0; i < rows.size(); ++i) {
     std::memcpy(to + i * row_bytes, column.bytes() + rows[i] * row_bytes, row_bytes);
   }
-  return chosen;
+  return gathered;
 }
 
-graph::EdgeSet ChosenEdges(const graph::EdgeSet& edges, std::span<const uint64_t> rows) {
-  graph::EdgeSet chosen;
-  chosen.sources = ChosenRows(edges.sources, rows);
-  chosen.destinations = ChosenRows(edges.destinations, rows);
-  if (!edges.original_ids.empty()) chosen.original_ids = ChosenRows(edges.original_ids, rows);
-  for (const auto& [name, column] : edges.columns) chosen.columns[name] = ChosenRows(column, rows);
-  return chosen;
+graph::EdgeSet GatherEdges(const graph::EdgeSet& edges, std::span<const uint64_t> rows) {
+  graph::EdgeSet gathered;
+  gathered.sources = GatherRows(edges.sources, rows);
+  gathered.destinations = GatherRows(edges.destinations, rows);
+  if (!edges.original_ids.empty()) gathered.original_ids = GatherRows(edges.original_ids, rows);
+  for (const auto& [name, column] : edges.columns) gathered.columns[name] = GatherRows(column, rows);
+  return gathered;
 }
 
 // Drops duplicate edges. Afterwards, this process's share contains the edges into its range of the nodes.
 Status DropDuplicates(ProcessGroup& group, const BundlePlace& place, PreprocessedShare& changed, int threads) {
   const BundlePlace pairs{.store = place.store, .prefix = place.prefix, .folder = place.folder + "/pairs"};
-  ASSIGN_OR_RETURN(
-      const std::vector<SentEdges> sent,
-      ExchangeEdges(group, "pairs", pairs, changed.graph, changed.shares, RangesOfNodes(changed.graph, group.size()),
-                    {.rank = group.rank(), .num_partitions = group.size(), .threads = threads}));
+  ASSIGN_OR_RETURN(const std::vector<SentEdges> sent,
+                   ExchangeEdges(group, "pairs", pairs, changed.graph, changed.shares,
+                                 AssignNodesToProcesses(changed.graph, group.size()),
+                                 {.rank = group.rank(), .num_partitions = group.size(), .threads = threads}));
   // Frees the edges, which have been sent. Only the dtypes and row shapes of their columns are needed from here on.
-  for (EdgeShare& share : changed.shares) share.edges = ChosenEdges(share.edges, {});
+  for (EdgeShare& share : changed.shares) share.edges = GatherEdges(share.edges, {});
   ASSIGN_OR_RETURN(graph::SourceGraph received,
                    ReceiveEdges(pairs, changed.graph, changed.shares, PartitionId(group.rank()), sent));
   for (size_t type = 0; type < changed.shares.size(); ++type) {
     graph::EdgeSet edges = std::move(received.edges[type]);
-    const std::vector<uint64_t> kept = FirstOfEachPair(edges);
-    changed.shares[type].edges = kept.size() == edges.num_edges() ? std::move(edges) : ChosenEdges(edges, kept);
+    const std::vector<uint64_t> kept = FindFirstOfEachPair(edges);
+    changed.shares[type].edges = kept.size() == edges.num_edges() ? std::move(edges) : GatherEdges(edges, kept);
   }
   return {};
 }

@@ -1,11 +1,12 @@
 // Preprocessing of edges (graph/preprocess.h) by several processes. Each process changes its share; together, the
 // shares contain the same edges with the same original IDs as if one process had preprocessed the whole graph.
 //
-// Dropping self loops, adding reverse edges and holding out edges depend on single edges: a share is preprocessed as a
-// graph of its own, and its edges are then renumbered to their original IDs in the whole graph. Duplicates may be in
-// different shares: each process receives all edges into a range of the nodes. Among edges with the same source and
-// destination, it keeps the edge with the smallest original ID. Preprocess drops duplicates before it holds out edges;
-// the reverse order used here gives the same result, because an edge is held out together with all its duplicates.
+// Dropping self loops, adding reverse edges and holding out edges depend on single edges, so each process preprocesses
+// its share as a separate graph and then renumbers the edges to their original IDs in the whole graph. Duplicates may
+// be in different shares, so each process receives all edges into a range of the nodes. Among edges with the same
+// source and destination, it keeps the edge with the smallest original ID. Preprocess drops duplicates before it holds
+// out edges; the reverse order used here gives the same result, because an edge is held out together with all its
+// duplicates.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@
 
 namespace espalier::partitioner {
 
-// Returns whether the options change edges, that is, anything but feature normalization.
+// Returns whether the options add or drop edges.
 bool ChangesEdges(const graph::PreprocessOptions& options);
 
 struct PreprocessedShare {
@@ -26,8 +27,8 @@ struct PreprocessedShare {
 };
 
 // Returns this process's share of the preprocessed graph. `source` must be valid. Does not change features
-// (share_features.h). Memory: the share, or twice the share with reverse edges, and the bundles of edge_exchange.h
-// while duplicates are dropped. Errors: those of Preprocess, of the group, and of the store.
+// (share_features.h). Memory: the share (twice the share with reverse edges); while duplicates are dropped, also the
+// memory of SendEdges and ReceiveEdges. Errors: those of Preprocess, of the group, and of the store.
 Result<PreprocessedShare> PreprocessShare(ProcessGroup& group, const BundlePlace& place,
                                           const graph::SourceGraph& source, const graph::PreprocessOptions& options,
                                           int threads);

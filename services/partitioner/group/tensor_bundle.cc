@@ -36,11 +36,11 @@ Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntr
     owner = mapped;
   } else {
     ASSIGN_OR_RETURN(const storage::ObjectInfo info, place.store.Head(key));
-    RETURN_IF_ERROR(CheckSize(key, info.size_bytes, entry));  // before memory is allocated for it
+    RETURN_IF_ERROR(CheckSize(key, info.size_bytes, entry));  // before memory is allocated for the object
     ASSIGN_OR_RETURN(std::string text, place.store.Get(key));
-    const auto held = std::make_shared<const std::string>(std::move(text));
-    bytes = std::as_bytes(std::span(*held));
-    owner = held;
+    const auto shared = std::make_shared<const std::string>(std::move(text));
+    bytes = std::as_bytes(std::span(*shared));
+    owner = shared;
   }
   RETURN_IF_ERROR(CheckSize(key, bytes.size(), entry));
   RETURN_IF_ERROR(format::CheckBlocks(entry, bytes, key, /*threads=*/1));
@@ -54,7 +54,7 @@ Result<Tensor> TakeTensor(const TensorBundle& bundle, const format::FileEntry& e
   const auto found = bundle.find(name);
   if (found == bundle.end()) return DataLoss(entry.key + " has no tensor '" + name + "'");
   if (found->second.dtype() == dtype && found->second.shape() == shape) return found->second;
-  // A tensor without data describes the expected one: allocating it could exceed the memory.
+  // The expected tensor is made without data, because its size could exceed the memory.
   const std::string expected = Tensor::Wrap(dtype, shape, nullptr, nullptr).ToString();
   return DataLoss(entry.key + ": tensor '" + name + "' is " + found->second.ToString() + ", expected " + expected);
 }

@@ -28,7 +28,7 @@ Result<format::FileEntry> WriteBundle(const BundlePlace& place, const std::strin
 // checksums or format differ from `entry`.
 Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntry& entry);
 
-// Returns the tensor `name`. DataLoss, with the bundle's key, if it does not exist or has another dtype or shape.
+// Returns the tensor `name`. DataLoss, with the key of `entry`, if it does not exist or has another dtype or shape.
 Result<Tensor> TakeTensor(const TensorBundle& bundle, const format::FileEntry& entry, const std::string& name,
                           DType dtype, const std::vector<int64_t>& shape);
 

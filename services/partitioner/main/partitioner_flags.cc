@@ -42,19 +42,19 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
       "A user's program trains: do not check that the graph has the names of spec.training");
   app->add_flag(
-      "--skip-start-files", flags->skip_start_files,
+      "--skip-start-files", flags->skip_start_file_checks,
       "Do not check that the files in object storage from which trainers start exist: model, checkpoint, nodes");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
   app->add_option("--ready-file", flags->ready_file,
-                  "Where to write {\"adminAddress\", \"pid\"} once the process works")
+                  "Where to write {\"adminAddress\", \"pid\"} once the process is ready")
       ->envname("ESPALIER_READY_FILE");
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
-  app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
+  app->add_flag("--json", flags->json, "Write the report as one line of JSON, also to a terminal");
 }
 
-std::optional<GroupOptions> GroupFrom(const PartitionerFlags& flags) {
+std::optional<GroupOptions> ToGroupOptions(const PartitionerFlags& flags) {
   if (flags.group.size <= 1 && flags.group.rank == 0) return std::nullopt;
   GroupOptions group = flags.group;
   group.peer_timeout = std::chrono::seconds(flags.peer_timeout_seconds);

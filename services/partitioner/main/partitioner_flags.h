@@ -13,6 +13,7 @@
 
 namespace espalier::partitioner {
 
+// The values of the flags; the help texts in AddPartitionerFlags describe them.
 struct PartitionerFlags {
   std::string job_path;
   std::vector<std::string> overrides;
@@ -27,14 +28,14 @@ struct PartitionerFlags {
   int peer_timeout_seconds = 60;
   int start_timeout_seconds = 600;
   TrainedBy trained_by = TrainedBy::kEspalier;
-  bool skip_start_files = false;
+  bool skip_start_file_checks = false;
   bool json = false;
 };
 
 // Adds description, examples and flags to `app`, which writes the parsed values to `flags`.
 void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags);
 
-// Returns the group of processes that the flags describe, or nullopt if this process works alone.
-std::optional<GroupOptions> GroupFrom(const PartitionerFlags& flags);
+// Returns the group of processes that the flags describe, or nullopt if there is only this process.
+std::optional<GroupOptions> ToGroupOptions(const PartitionerFlags& flags);
 
 }  // namespace espalier::partitioner

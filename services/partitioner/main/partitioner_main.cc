@@ -29,7 +29,7 @@ Result<std::string> OutputUri(const PartitionerFlags& flags, const job::DistTrai
 int Run(const PartitionerFlags& flags, const CLI::App& app) {
   const Status admin = telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen");
   if (!admin.ok()) return Fail(admin, ExitCode::kBadDocument);
-  const std::optional<GroupOptions> group = GroupFrom(flags);
+  const std::optional<GroupOptions> group = ToGroupOptions(flags);
   if (group) {
     if (const Status good = CheckGroup(*group); !good.ok()) return Fail(good, ExitCode::kBadDocument);
   }

@@ -18,7 +18,7 @@ PartitioningStatus::PartitioningStatus(std::string job, uint32_t rank, uint32_t 
                                             "Bytes written to object storage or a folder.")},
       refresh_(registry.BeforeSerialize([this] { Refresh(); })) {}
 
-PartitioningStatus::Phase PartitioningStatus::NewPhase(const std::string& name) {
+PartitioningStatus::Phase PartitioningStatus::MakePhase(const std::string& name) {
   Phase phase;
   phase.seconds_gauge = registry_.AddGauge("espalier_partitioner_phase_seconds",
                                            "Duration of a phase, so far if it has not ended; absent before it begins.",
@@ -36,23 +36,23 @@ double PartitioningStatus::Phase::FractionSoFar() const {
   return std::min(1.0, static_cast<double>(meter->done_bytes()) / static_cast<double>(meter->expected_bytes()));
 }
 
-PartitioningStatus::Phase& PartitioningStatus::FindPhase(std::string_view name) {
+PartitioningStatus::Phase& PartitioningStatus::FindOrAddPhase(std::string_view name) {
   const std::string key(name);
   auto found = phases_.find(key);
-  if (found == phases_.end()) found = phases_.emplace(key, NewPhase(key)).first;
+  if (found == phases_.end()) found = phases_.emplace(key, MakePhase(key)).first;
   return found->second;
 }
 
-WorkMeter* PartitioningStatus::FindMeter(std::string_view phase) {
+WorkMeter* PartitioningStatus::AddMeter(std::string_view phase) {
   MutexLock lock(&mutex_);
-  Phase& counted = FindPhase(phase);
+  Phase& counted = FindOrAddPhase(phase);
   counted.meter = std::make_unique<WorkMeter>();
   return counted.meter.get();
 }
 
 void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
   MutexLock lock(&mutex_);
-  Phase& phase = FindPhase(name);
+  Phase& phase = FindOrAddPhase(name);
   if (phase.is_over && fraction == 0) {
     phase.since = Timer();
     phase.is_over = false;

@@ -17,17 +17,18 @@ namespace espalier::partitioner {
 // Updated by the partitioning thread and read by the threads of the admin server. Thread-safe.
 class PartitioningStatus {
  public:
-  // `job` is the name of the document. This process has rank `rank` of `num_partitioners`. The registry must outlive
-  // this object.
+  // `job` is the name of the job document. This process is number `rank` of `num_partitioners` partitioner processes.
+  // The registry must outlive this object.
   PartitioningStatus(std::string job, uint32_t rank, uint32_t num_partitioners, telemetry::MetricRegistry& registry);
 
-  // Records progress as PartitionProgress: a phase begins (`fraction` 0), progresses, and ends (1). A phase may begin
-  // again after its end.
+  // Records progress, with the arguments of PartitionProgress: a phase begins (`fraction` 0), progresses, and ends (1).
+  // A phase may begin again after its end.
   void OnPhase(std::string_view phase, double fraction) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns a new meter for the bytes of a phase, as PartitionPipelineOptions::meter_of. If the meter has an expected
-  // total, it determines the reported fraction of the phase. Valid until the next call for the same phase.
-  WorkMeter* FindMeter(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds a meter for the bytes of a phase and returns it, as PartitionPipelineOptions::get_meter requires. If the meter
+  // has an expected total, it determines the reported fraction of the phase. Valid until the next call for the same
+  // phase.
+  WorkMeter* AddMeter(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the counters of bytes read from stores and written to them.
   const StoreBytes& bytes() const { return bytes_; }
@@ -50,10 +51,10 @@ class PartitioningStatus {
     double FractionSoFar() const;
   };
 
-  // Returns a phase with registered gauges.
-  Phase NewPhase(const std::string& name);
+  // Returns a new phase with registered gauges.
+  Phase MakePhase(const std::string& name);
   // Returns the phase; adds it if it does not exist.
-  Phase& FindPhase(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Phase& FindOrAddPhase(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates the gauges before metrics are serialized.
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -64,7 +65,7 @@ class PartitioningStatus {
   const StoreBytes bytes_;
 
   mutable Mutex mutex_;
-  std::string current_ ABSL_GUARDED_BY(mutex_);  // empty: none
+  std::string current_ ABSL_GUARDED_BY(mutex_);  // the current phase; empty: none
   std::map<std::string, Phase> phases_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<void> refresh_;  // last member: its destructor waits for a running Refresh
 };

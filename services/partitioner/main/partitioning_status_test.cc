@@ -50,7 +50,7 @@ TEST(PartitioningStatusTest, ReportsPhaseAndProgress) {
 TEST(PartitioningStatusTest, ReportsProgressByBytes) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
-  WorkMeter* const meter = partitioning.FindMeter("reading");
+  WorkMeter* const meter = partitioning.AddMeter("reading");
   partitioning.OnPhase("reading", 0);
   const auto percent = [&] { return nlohmann::json::parse(partitioning.Json()).value("phasePercent", 0.0); };
   EXPECT_EQ(percent(), 0);
@@ -61,7 +61,7 @@ TEST(PartitioningStatusTest, ReportsProgressByBytes) {
   meter->Add(500);
   EXPECT_EQ(percent(), 100) << "more than was expected";
   partitioning.OnPhase("reading", 1);
-  partitioning.FindMeter("reading")->Expect(10);
+  partitioning.AddMeter("reading")->Expect(10);
   partitioning.OnPhase("reading", 0);
   EXPECT_EQ(percent(), 0) << "begun anew";
 }

@@ -37,6 +37,7 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
+// After SIGTERM or SIGINT, the process is ended if it has not ended by itself within this time.
 constexpr auto kStopGrace = std::chrono::seconds(10);
 
 // Logs the start and the end of each phase, with its seconds.
@@ -117,8 +118,8 @@ Status PublishReadiness(const PartitionerFlags& flags, telemetry::AdminServer& a
 
 int WriteReport(const PartitionerFlags& flags, const PartitionOutcome& outcome) {
   telemetry::WriteTermination(MakeTerminationMessage(outcome.manifest));
-  const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
-  std::cout << (for_people ? ReportAsText(outcome) : ReportAsJson(outcome) + "\n") << std::flush;
+  const bool as_text = !flags.json && isatty(STDOUT_FILENO) == 1;
+  std::cout << (as_text ? ReportAsText(outcome) : ReportAsJson(outcome) + "\n") << std::flush;
   if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
   return static_cast<int>(ExitCode::kDone);
 }
@@ -154,7 +155,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   const auto s3_metrics = std::make_shared<storage::RequestMetrics>(metrics);
   Result<format::SourceAccess> access = MakeSourceAccess(EnvironmentFor(training), flags.cache, s3_metrics);
   if (!access.ok()) return Fail(access.status(), ExitCode::kBadDocument);
-  access->open_store = Counting(std::move(access->open_store), status.bytes());
+  access->open_store = CountBytes(std::move(access->open_store), status.bytes());
   const Result<storage::StoreLocation> output = access->open_store(output_uri);
   if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
   telemetry::LogConfiguration(app, {{"document", telemetry::OneLine(parsed.effective_json)},
@@ -164,12 +165,13 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
                                     {"admin", (*admin)->address()}});
   if (const Status ready = PublishReadiness(flags, **admin); !ready.ok()) return Fail(ready, ToExitCode(ready.code()));
 
-  if (const Status answers = CheckPlace(*output, "partitions"); !answers.ok()) {
-    return Fail(answers, ToExitCodeOfPlace(answers.code()));
+  if (const Status reachable = CheckPlace(*output, "partitions"); !reachable.ok()) {
+    return Fail(reachable, ToExitCodeOfPlace(reachable.code()));
   }
 
-  // Trainers may have their own volumes and credentials. Checks that need these are skipped.
-  if (!flags.skip_start_files && IsTrainedByEspalier(training, flags.trained_by)) {
+  // Trainers may have their own volumes and credentials, which this process does not have. Start files that only
+  // trainers can read are not checked.
+  if (!flags.skip_start_file_checks && IsTrainedByEspalier(training, flags.trained_by)) {
     const auto error = start_files::FindStartFileError(training, start_files::SharedWithTrainers{}, access->open_store);
     if (error.has_value()) return Fail(error->status, error->exit_code);
   }
@@ -185,7 +187,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       .train_split = training.training.task.split,
       .label_columns = label.empty() ? Names() : Names{label},
       .complete_columns = ListNumericColumns(training.training),
-      .held_out = HeldOutBy(training.training.task),
+      .held_out = ToHeldOutEdges(training.training.task),
       // A job that only applies a model does not need the split.
       .needs_split = training.training.epochs > 0,
       .access = *access,
@@ -197,7 +199,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
           },
       .check_values =
           [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
-      .meter_of = [&](std::string_view phase) { return status.FindMeter(phase); },
+      .get_meter = [&](std::string_view phase) { return status.AddMeter(phase); },
       .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
     log(phase, fraction);
@@ -207,7 +209,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
     if (!document_status.ok()) return Fail(outcome.status(), ExitCode::kBadDocument);
-    return Fail(outcome.status(), ExitCodeOfFailure(outcome.status(), training.graph.source.uri, access->open_store));
+    return Fail(outcome.status(), FindExitCode(outcome.status(), training.graph.source.uri, access->open_store));
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});

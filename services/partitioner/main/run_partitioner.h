@@ -1,4 +1,4 @@
-// Runs the partitioning pipeline in a process with an admin port, log, report and exit code.
+// Runs the partitioning pipeline as a process with an admin port, a log, a report and an exit code.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Blocks are written to FILE.espalier-part, which is locked during the transfer. Begin compares each block of this file
+// with its hash, so a new transfer continues an interrupted one without a record of its progress.
 #include "services/runner/launch/file_receiver.h"
 
 #include <fcntl.h>
@@ -18,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPartSuffix = ".espalier-part";
-constexpr int kPermissions = 0777;
+constexpr int kPermissionBits = 0777;
 
 std::span<const std::byte> ToBytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -31,7 +33,7 @@ uint64_t CountBlocks(uint64_t bytes) {
 Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::nanoseconds patience) {
   FileReceiver receiver;
   receiver.path_ = message.Text("file");
-  receiver.mode_ = static_cast<int>(message.Number("mode")) & kPermissions;
+  receiver.mode_ = static_cast<int>(message.Number("mode")) & kPermissionBits;
   receiver.entry_ = {
       .key = receiver.path_, .size_bytes = static_cast<uint64_t>(message.Number("bytes")), .block_hashes = {}};
   for (const nlohmann::json& hash : message.head.value("blocks", nlohmann::json::array())) {
@@ -39,15 +41,17 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
   }
   if (!receiver.path_.starts_with('/') ||
       receiver.entry_.block_hashes.size() != CountBlocks(receiver.entry_.size_bytes)) {
-    return InvalidArgument("'" + receiver.path_ + "' is announced with " +
-                           std::to_string(receiver.entry_.block_hashes.size()) + " blocks");
+    return InvalidArgument("the message `receive` for '" + receiver.path_ + "' has " +
+                           std::to_string(receiver.entry_.block_hashes.size()) + " block hashes for " +
+                           std::to_string(receiver.entry_.size_bytes) +
+                           " bytes: expected an absolute path and one hash for each block of 4 MiB");
   }
   std::error_code error;
   fs::create_directories(fs::path(receiver.path_).parent_path(), error);
   if (error) return FromErrno(error.value(), "making the folder of " + receiver.path_);
   const uint64_t present = fs::file_size(receiver.path_, error);
   if (!error && present == receiver.entry_.size_bytes) {
-    receiver.wanted_ = receiver.MissingIn(receiver.path_);
+    receiver.wanted_ = receiver.FindMissingBlocks(receiver.path_);
     receiver.was_there_ = receiver.wanted_.empty();
     if (receiver.was_there_) return receiver;
   }
@@ -56,15 +60,15 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
   Result<storage::FileLock> lock =
       storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
   if (!lock.ok()) return std::move(lock).status().While("another copy into the same folder may be running");
-  receiver.wanted_ = receiver.MissingIn(part);
+  receiver.wanted_ = receiver.FindMissingBlocks(part);
   receiver.part_.emplace(*std::move(lock));
   if (ftruncate(receiver.part_->descriptor(), static_cast<off_t>(receiver.entry_.size_bytes)) != 0) {
-    return FromErrno(errno, "making room for " + part);
+    return FromErrno(errno, "resizing " + part);
   }
   return receiver;
 }
 
-std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
+std::set<uint64_t> FileReceiver::FindMissingBlocks(const std::string& path) const {
   std::set<uint64_t> missing;
   std::string bytes;
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -80,12 +84,13 @@ std::set<uint64_t> FileReceiver::MissingIn(const std::string& path) const {
   return missing;
 }
 
-Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
+Status FileReceiver::WriteBlock(uint64_t block, const std::string& bytes) {
   if (!wanted_.contains(block))
-    return InvalidArgument("block " + std::to_string(block) + " of " + path_ + " is not wanted");
+    return InvalidArgument("block " + std::to_string(block) + " of " + path_ + " is not missing");
   const storage::ByteRange range = format::BlockRange(entry_, block);
   if (bytes.size() != range.length)
-    return DataLoss("block " + std::to_string(block) + " of " + path_ + " is too short");
+    return DataLoss("block " + std::to_string(block) + " of " + path_ + " has " + std::to_string(bytes.size()) +
+                    " bytes: expected " + std::to_string(range.length));
   RETURN_IF_ERROR(format::CheckBlock(entry_, block, ToBytes(bytes), path_));
   const ssize_t count = pwrite(part_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(range.offset));
   if (count != static_cast<ssize_t>(bytes.size())) return FromErrno(count < 0 ? errno : ENOSPC, "writing " + path_);
@@ -96,13 +101,14 @@ Status FileReceiver::Take(uint64_t block, const std::string& bytes) {
 Status FileReceiver::Commit() {
   if (!wanted_.empty()) return Internal(path_ + " is not complete");
   if (was_there_) {
-    return chmod(path_.c_str(), static_cast<mode_t>(mode_)) == 0 ? Status()
-                                                                 : FromErrno(errno, "permissions of " + path_);
+    return chmod(path_.c_str(), static_cast<mode_t>(mode_)) == 0
+               ? Status()
+               : FromErrno(errno, "setting the permissions of " + path_);
   }
   const std::string part = path_ + kPartSuffix;
   const int file = part_->descriptor();
   if (fchmod(file, static_cast<mode_t>(mode_)) != 0 || fsync(file) != 0 || rename(part.c_str(), path_.c_str()) != 0) {
-    return FromErrno(errno, "putting " + path_ + " in its place");
+    return FromErrno(errno, "syncing " + part + " and renaming it to " + path_);
   }
   return Status();
 }

@@ -24,16 +24,17 @@ class FileReceiver {
   static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kLockTimeout);
 
   const std::set<uint64_t>& wanted() const { return wanted_; }  // numbers of the missing blocks
+  // Returns whether the file already had this content at Begin.
   bool was_there() const { return was_there_; }
   // Verifies and writes a missing block. DataLoss if its size or hash differs from the announced one; InvalidArgument
   // if the block is not missing.
-  Status Take(uint64_t block, const std::string& bytes);
-  // Syncs the file to disk and renames it to its final name. Call this when wanted() is empty.
+  Status WriteBlock(uint64_t block, const std::string& bytes);
+  // Sets the permissions, syncs the file to disk and renames it to its final name. Internal if wanted() is not empty.
   Status Commit();
 
  private:
   FileReceiver() = default;
-  std::set<uint64_t> MissingIn(const std::string& path) const;
+  std::set<uint64_t> FindMissingBlocks(const std::string& path) const;
 
   std::string path_;
   int mode_ = 0644;

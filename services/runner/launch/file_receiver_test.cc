@@ -35,9 +35,9 @@ TEST_F(FileReceiverTest, FileAppearsWhenComplete) {
   Result<FileReceiver> receiver = FileReceiver::Begin(Announced("abc"));
   ASSERT_TRUE(receiver.ok()) << receiver.status().ToString();
   EXPECT_THAT(receiver->wanted(), ElementsAre(0u));
-  EXPECT_EQ(receiver->Take(0, "abd").code(), StatusCode::kDataLoss);
+  EXPECT_EQ(receiver->WriteBlock(0, "abd").code(), StatusCode::kDataLoss);
   EXPECT_FALSE(std::filesystem::exists(path_));
-  ASSERT_EQ(receiver->Take(0, "abc"), Status());
+  ASSERT_EQ(receiver->WriteBlock(0, "abc"), Status());
   ASSERT_EQ(receiver->Commit(), Status());
   EXPECT_EQ(Written(), "abc");
 }
@@ -49,12 +49,12 @@ TEST_F(FileReceiverTest, ConcurrentCopiesDoNotMix) {
   const Status refused = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0)).status();
   EXPECT_EQ(refused.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(refused.message(), HasSubstr("another copy into the same folder may be running"));
-  ASSERT_EQ(first->Take(0, "abc"), Status());
+  ASSERT_EQ(first->WriteBlock(0, "abc"), Status());
   ASSERT_EQ(first->Commit(), Status());
 
   Result<FileReceiver> second = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0));
   ASSERT_TRUE(second.ok()) << second.status().ToString();
-  ASSERT_EQ(second->Take(0, "xyz"), Status());
+  ASSERT_EQ(second->WriteBlock(0, "xyz"), Status());
   EXPECT_EQ(Written(), "abc");
   ASSERT_EQ(second->Commit(), Status());
   EXPECT_EQ(Written(), "xyz");

@@ -17,8 +17,9 @@ namespace espalier::launch {
 namespace {
 
 // Time limit for a response: the host verifies the existing blocks of a large file, possibly on a slow disk.
-constexpr std::chrono::minutes kAnswerTimeout{30};
-constexpr size_t kMaxBlocks = kMaxHeadBytes / 32;  // 20 digits and a comma each
+constexpr std::chrono::minutes kResponseTimeout{30};
+// Limits the hashes in the head of the message `receive`. A hash takes at most 21 bytes: 20 digits and a comma.
+constexpr size_t kMaxBlocks = kMaxHeadBytes / 32;
 
 // Discards what is written; only the hashes are needed.
 class DiscardingWriter final : public storage::ObjectWriter {
@@ -33,26 +34,29 @@ Result<std::string> ReadBlock(const FileToSend& file, uint64_t block) {
   std::ifstream in(file.source, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(range.offset));
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in) return DataLoss(file.source + " is shorter than it was");
+  if (!in) return DataLoss(file.source + " has become shorter during the copy");
   RETURN_IF_ERROR(format::CheckBlock(file.entry, block, std::as_bytes(std::span(bytes)), file.source));
   return bytes;
 }
 
 Status SendFile(HostSession& session, const FileToSend& file, const telemetry::StopSignal& stop, Heartbeat& heartbeat,
                 CopyReport* report, const std::function<void()>& on_block) {
-  struct stat about {};
-  if (stat(file.source.c_str(), &about) != 0) return FromErrno(errno, "reading " + file.source);
-  if (file.entry.block_hashes.size() > kMaxBlocks) return InvalidArgument(file.source + " is too large to be copied");
+  struct stat attributes {};
+  if (stat(file.source.c_str(), &attributes) != 0) return FromErrno(errno, "reading " + file.source);
+  if (file.entry.block_hashes.size() > kMaxBlocks) {
+    return InvalidArgument(file.source + " has " + std::to_string(file.entry.size_bytes) + " bytes: expected at most " +
+                           std::to_string(kMaxBlocks * format::kChecksumBlockBytes) + " in a file to copy");
+  }
   RETURN_IF_ERROR(session.Send({{"do", "receive"},
                                 {"file", file.destination},
                                 {"bytes", file.entry.size_bytes},
-                                {"mode", about.st_mode & 0777},
+                                {"mode", attributes.st_mode & 0777},
                                 {"blocks", file.entry.block_hashes}}));
-  ASSIGN_OR_RETURN(const Message wants, session.Await("wants", stop, Deadline::After(kAnswerTimeout), heartbeat));
+  ASSIGN_OR_RETURN(const Message wants, session.Await("wants", stop, Deadline::After(kResponseTimeout), heartbeat));
   for (const nlohmann::json& wanted : wants.head.value("blocks", nlohmann::json::array())) {
     const uint64_t block = wanted.is_number_unsigned() ? wanted.get<uint64_t>() : file.entry.block_hashes.size();
     if (block >= file.entry.block_hashes.size())
-      return InvalidArgument(session.host().name + " requested a block of an unknown file");
+      return InvalidArgument(session.host().name + " requested a block that " + file.source + " does not have");
     if (stop.requested()) return Cancelled("stopped while copying to " + session.host().name);
     ASSIGN_OR_RETURN(std::string bytes, ReadBlock(file, block));
     report->bytes_sent += bytes.size();
@@ -60,7 +64,8 @@ Status SendFile(HostSession& session, const FileToSend& file, const telemetry::S
     RETURN_IF_ERROR(session.PollMessages());  // reports an error such as a full disk before all blocks are sent
     on_block();
   }
-  ASSIGN_OR_RETURN(const Message received, session.Await("received", stop, Deadline::After(kAnswerTimeout), heartbeat));
+  ASSIGN_OR_RETURN(const Message received,
+                   session.Await("received", stop, Deadline::After(kResponseTimeout), heartbeat));
   ++report->files;
   report->files_unchanged += received.Flag("wasThere") ? 1 : 0;
   report->bytes += file.entry.size_bytes;

@@ -8,16 +8,16 @@
 namespace espalier::launch {
 namespace {
 
-// The most that one interval between two calls counts.
+// Longest time that one interval between two calls adds to the silence.
 constexpr std::chrono::seconds kMaxCountedInterval{2};
 
 }  // namespace
 
 Status Heartbeat::Beat() {
-  if (deadline_.has_value() && deadline_->HasPassed()) return DeadlineExceeded("its time limit has passed");
+  if (deadline_.has_value() && deadline_->HasPassed()) return DeadlineExceeded("the time limit has passed");
   const SteadyTime now = Clock::Real().Now();
-  if (last_.has_value() && now < *last_ + pause_) return Status();
-  last_ = now;
+  if (pinged_at_.has_value() && now < *pinged_at_ + interval_) return Status();
+  pinged_at_ = now;
   for (HostSession* host : hosts_) {
     if (!host->is_listening()) continue;
     RETURN_IF_ERROR(host->Send({{"do", "ping"}}));
@@ -26,7 +26,7 @@ Status Heartbeat::Beat() {
   return Status();
 }
 
-std::chrono::nanoseconds SilenceTimer::After(uint64_t bytes_received) {
+std::chrono::nanoseconds SilenceTimer::Update(uint64_t bytes_received) {
   const SteadyTime now = clock_->Now();
   const bool has_received = std::exchange(received_bytes_, bytes_received) != bytes_received;
   silence_ = has_received ? std::chrono::nanoseconds(0)

@@ -15,26 +15,27 @@ namespace espalier::launch {
 
 class HostSession;
 
-// Must be shorter than HostFleetOptions::lost, after which hosts consider the launcher lost. --lost-seconds is at least
-// 10.
-constexpr std::chrono::seconds kPingPause{5};
+// Time between two pings of a host. Must be shorter than HostFleetOptions::lost_after, after which hosts consider the
+// launcher lost. --lost-seconds is at least 10.
+constexpr std::chrono::seconds kPingInterval{5};
 
 // Not thread-safe. The hosts must outlive this object.
 class Heartbeat {
  public:
-  explicit Heartbeat(std::vector<HostSession*> hosts, std::chrono::milliseconds pause = kPingPause,
+  explicit Heartbeat(std::vector<HostSession*> hosts, std::chrono::milliseconds interval = kPingInterval,
                      std::optional<Deadline> deadline = std::nullopt)
-      : hosts_(std::move(hosts)), pause_(pause), deadline_(deadline) {}
+      : hosts_(std::move(hosts)), interval_(interval), deadline_(deadline) {}
 
-  // Call this often during any other work. Pings every host at most once per `pause`. DeadlineExceeded after the
-  // deadline; otherwise the error of a connection that has ended or of a host that has reported a failure.
+  // Call this often during any other work. Pings every host that is listening (HostSession::is_listening) at most once
+  // per `interval`. DeadlineExceeded after the deadline; otherwise the error of a connection that has ended or of a
+  // host that has reported a failure.
   Status Beat();
 
  private:
   const std::vector<HostSession*> hosts_;
-  const std::chrono::milliseconds pause_;
+  const std::chrono::milliseconds interval_;
   const std::optional<Deadline> deadline_;
-  std::optional<SteadyTime> last_;
+  std::optional<SteadyTime> pinged_at_;
 };
 
 // Measures for how long the other end has sent nothing. An interval between two calls counts as at most 2 s: if it was
@@ -43,8 +44,9 @@ class SilenceTimer {
  public:
   explicit SilenceTimer(Clock& clock = Clock::Real()) : clock_(&clock), checked_at_(clock.Now()) {}
 
-  // Returns the length of the silence so far. `bytes_received` is the total number of bytes from the other end.
-  std::chrono::nanoseconds After(uint64_t bytes_received);
+  // Returns the length of the silence so far. It is 0 if `bytes_received`, the total number of bytes from the other
+  // end, has changed since the last call.
+  std::chrono::nanoseconds Update(uint64_t bytes_received);
 
  private:
   Clock* clock_;

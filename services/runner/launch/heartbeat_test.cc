@@ -13,20 +13,20 @@ TEST(SilenceTest, GrowsUntilBytesArrive) {
   FakeClock clock;
   SilenceTimer silence(clock);
   clock.Advance(milliseconds(300));
-  EXPECT_EQ(silence.After(0), milliseconds(300));
+  EXPECT_EQ(silence.Update(0), milliseconds(300));
   clock.Advance(milliseconds(300));
-  EXPECT_EQ(silence.After(0), milliseconds(600));
+  EXPECT_EQ(silence.Update(0), milliseconds(600));
   clock.Advance(milliseconds(300));
-  EXPECT_EQ(silence.After(1), milliseconds(0));
+  EXPECT_EQ(silence.Update(1), milliseconds(0));
   clock.Advance(milliseconds(300));
-  EXPECT_EQ(silence.After(1), milliseconds(300));
+  EXPECT_EQ(silence.Update(1), milliseconds(300));
 }
 
 TEST(SilenceTest, SuspendedProcessCountsAtMostOneInterval) {
   FakeClock clock;
   SilenceTimer silence(clock);
   clock.Advance(std::chrono::hours(8));
-  EXPECT_EQ(silence.After(0), std::chrono::seconds(2));
+  EXPECT_EQ(silence.Update(0), std::chrono::seconds(2));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // One thread with one loop (HandleCommands): read and execute the launcher's messages, report events of the processes,
 // forward new lines of their logs and the status of trainer 0, then wait for the next input or event. A request that
-// fails is answered with `failed`; only errors of the connection end the loop. When it ends for any reason, all
+// fails is answered with `failed`; only errors of the connection end the loop. When the loop ends for any reason, all
 // processes are stopped.
 #include "services/runner/launch/host_agent.h"
 
@@ -38,21 +38,22 @@ using nlohmann::json;
 using run::ChildId;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick{100};
-constexpr milliseconds kReadyTick{10};
-constexpr milliseconds kStatusPause{500};
+constexpr milliseconds kTick{100};            // longest wait of the loop
+constexpr milliseconds kReadyTick{10};        // longest wait while a process is not ready yet
+constexpr milliseconds kStatusInterval{500};  // between two statuses of trainer 0
 // Time limit for sending a message. A launcher that does not read the message within this time is considered lost.
 constexpr std::chrono::seconds kMessageTimeout{60};
 // Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
 // the lock until its processes have ended.
 constexpr std::chrono::seconds kFolderTimeout{60};
-constexpr std::chrono::minutes kBeforeBegin{10};  // silence before `begin`: the launcher may be reading files to copy
+// Longest silence of the launcher before `begin`, because it may be reading files to copy.
+constexpr std::chrono::minutes kPatienceBeforeBegin{10};
 constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
                                          "espalier-trainer", "espalier-trainer-process"};
 constexpr size_t kMaxTokenBytes = 4096;
 
 // Returns the content of the file; empty if it cannot be read or is larger than `max_bytes`.
-std::string TextOrNone(const std::string& path, size_t max_bytes) {
+std::string ReadTextOrEmpty(const std::string& path, size_t max_bytes) {
   Result<std::string> text = ReadFile(path, max_bytes);
   return text.ok() ? *std::move(text) : std::string();
 }
@@ -83,7 +84,7 @@ class HostAgent {
   int Run() {
     const Status ended = HandleCommands();
     fleet_.Watch({});
-    // The launcher may be lost, so nothing is reported any more.
+    // The names of killed processes are not reported, because the launcher may be lost.
     (void)fleet_.StopAll(grace_);
     if (folder_.has_value()) {
       std::error_code ignored;
@@ -94,23 +95,24 @@ class HostAgent {
   }
 
  private:
+  // The latest start of a child.
   struct Life {
-    int64_t number = 0;
+    int64_t number = 0;  // `life` in messages
     LogFollower log;
   };
 
   Status HandleCommands() {
-    RETURN_IF_ERROR(pipe_.SendBytes(kGreeting, Soon()));
+    RETURN_IF_ERROR(pipe_.SendBytes(kGreeting, SendDeadline()));
     RETURN_IF_ERROR(SendHello());
     SilenceTimer silence;
     while (!stop_.requested()) {
       const Result<std::vector<Message>> messages = pipe_.Receive();
       if (!messages.ok()) return messages.status().code() == StatusCode::kUnavailable ? Status() : messages.status();
-      for (const Message& message : *messages) RETURN_IF_ERROR(Do(message));
-      if (silence.After(pipe_.bytes_received()) > patience_)
-        return Unavailable("the launcher does not send messages any more");
+      for (const Message& message : *messages) RETURN_IF_ERROR(Execute(message));
+      if (silence.Update(pipe_.bytes_received()) > patience_)
+        return Unavailable("no message from the launcher for " + std::to_string(patience_.count() / 1000) + " s");
       RETURN_IF_ERROR(ContinueBegin());
-      RETURN_IF_ERROR(Tell(fleet_.Poll()));
+      RETURN_IF_ERROR(SendEvents(fleet_.Poll()));
       RETURN_IF_ERROR(SendStatus());
       fleet_.Watch({options_.input});
       fleet_.WaitForEvent(fleet_.LongestAwaited().has_value() ? kReadyTick : kTick);
@@ -118,8 +120,10 @@ class HostAgent {
     return Status();
   }
 
-  static Deadline Soon() { return Deadline::After(kMessageTimeout); }
-  Status Send(json head, std::string body = {}) { return pipe_.Send({std::move(head), std::move(body)}, Soon()); }
+  static Deadline SendDeadline() { return Deadline::After(kMessageTimeout); }
+  Status Send(json head, std::string body = {}) {
+    return pipe_.Send({std::move(head), std::move(body)}, SendDeadline());
+  }
 
   Status SendHello() {
     json missing = json::array();
@@ -134,60 +138,60 @@ class HostAgent {
   }
 
   // Executes a message. A failed request is reported to the launcher; a returned error ends the connection.
-  Status Do(const Message& message) {
-    const std::string what = message.Text("do");
+  Status Execute(const Message& message) {
+    const std::string request = message.Text("do");
     Status done;
-    if (what == "ping") return Send({{"is", "pong"}});
-    if (what == "begin") {
+    if (request == "ping") return Send({{"is", "pong"}});
+    if (request == "begin") {
       done = Begin(message);
-    } else if (what == "start") {
+    } else if (request == "start") {
       done = Start(message);
-    } else if (what == "signal") {
+    } else if (request == "signal") {
       Signal(message);
-    } else if (what == "sees") {
-      return Send({{"is", "seen"}, {"there", Sees(message)}});
-    } else if (what == "receive") {
+    } else if (request == "sees") {
+      return Send({{"is", "seen"}, {"there", HasFile(message)}});
+    } else if (request == "receive") {
       done = Receive(message);
-    } else if (what == "block") {
+    } else if (request == "block") {
       done = TakeBlock(message);
     } else {
-      return InvalidArgument("the launcher's request '" + what + "' is unknown");
+      return InvalidArgument("the launcher's request '" + request + "' is unknown");
     }
-    return done.ok() ? done : Fail(done, message);
+    return done.ok() ? done : SendFailure(done, message);
   }
 
-  Status Fail(const Status& status, const Message& asked) {
+  Status SendFailure(const Status& status, const Message& request) {
     return Send({{"is", "failed"},
                  {"code", static_cast<int>(status.code())},
                  {"message", status.message()},
-                 {"child", asked.Text("child")},
-                 {"life", asked.Number("life")}});
+                 {"child", request.Text("child")},
+                 {"life", request.Number("life")}});
   }
 
   Status Begin(const Message& message) {
     patience_ = std::chrono::seconds(message.Number("lostSeconds"));
     grace_ = std::chrono::seconds(message.Number("graceSeconds"));
-    beginning_ = message;
+    pending_begin_ = message;
     begin_by_ = Deadline::After(kFolderTimeout);
     return TryBegin();
   }
 
   // Retries a pending `begin`.
   Status ContinueBegin() {
-    if (!beginning_.has_value()) return Status();
-    const Message asked = *beginning_;
+    if (!pending_begin_.has_value()) return Status();
+    const Message begin = *pending_begin_;
     const Status done = TryBegin();
-    return done.ok() ? done : Fail(done, asked);
+    return done.ok() ? done : SendFailure(done, begin);
   }
 
   // Locks the folder and creates its files. If another agent holds the lock, returns OK; the next turn of the loop
   // retries until begin_by_.
   Status TryBegin() {
-    const Message message = *beginning_;
+    const Message message = *pending_begin_;
     Result<run::RunFolder> folder = run::RunFolder::Open(message.Text("folder"));
     const bool is_in_use = folder.status().code() == StatusCode::kAborted;
     if (is_in_use && !begin_by_.HasPassed()) return Status();
-    beginning_.reset();
+    pending_begin_.reset();
     if (!folder.ok()) return folder.status();
     folder_.emplace(*std::move(folder));
     RETURN_IF_ERROR(fleet_.ShareRows(static_cast<uint64_t>(std::max<int64_t>(message.Number("sharedRowBytes"), 0))));
@@ -198,15 +202,16 @@ class HostAgent {
       if (!text.is_string()) return InvalidArgument("the contents of " + name + " are not text");
       RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
     }
-    const bool sees = TextOrNone(message.Text("output") + "/run/token", kMaxTokenBytes) == message.Text("token");
+    const bool sees = ReadTextOrEmpty(message.Text("output") + "/run/token", kMaxTokenBytes) == message.Text("token");
     ASSIGN_OR_RETURN(const uint16_t port, run::FindFreePort(message.Text("address")));
     return Send({{"is", "begun"}, {"seesOutput", sees}, {"rendezvousPort", port}});
   }
 
   Status Start(const Message& message) {
-    const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+    const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
     if (!child.has_value() || !folder_.has_value()) {
-      return InvalidArgument("a request to start a process before its run has begun, or without the name of a process");
+      return InvalidArgument("cannot start '" + message.Text("child") +
+                             "': expected the name of a process, and the message `begin` before `start`");
     }
     const std::string name = ToString(*child);
     const std::string listen = message.Text("listen");
@@ -242,27 +247,27 @@ class HostAgent {
     ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(listen));
     if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
     return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
-                       PortHolder(at.host, at.port).value_or("a process of another user") +
+                       FindPortHolder(at.host, at.port).value_or("a process of another user") +
                        ": end it, or give the host another port in the hosts file");
   }
 
   void Signal(const Message& message) {
-    const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+    const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
     const auto life = child.has_value() ? lives_.find(*child) : lives_.end();
     if (life == lives_.end() || life->second.number != message.Number("life")) return;
     fleet_.Signal(*child, static_cast<int>(message.Number("signal")));
   }
 
-  static bool Sees(const Message& message) {
+  static bool HasFile(const Message& message) {
     const std::string path = message.Text("path");
     std::error_code error;
     const auto size_bytes = static_cast<uint64_t>(message.Number("bytes"));
     if (fs::file_size(path, error) != size_bytes || error) return false;
-    return Sha256Hex(TextOrNone(path, size_bytes)) == message.Text("sha256");
+    return Sha256Hex(ReadTextOrEmpty(path, size_bytes)) == message.Text("sha256");
   }
 
   Status Receive(const Message& message) {
-    receiver_.reset();  // discards an unfinished transfer that the launcher gave up
+    receiver_.reset();  // discards an unfinished transfer that the launcher has given up
     ASSIGN_OR_RETURN(FileReceiver receiver, FileReceiver::Begin(message));
     receiver_.emplace(std::move(receiver));
     RETURN_IF_ERROR(Send({{"is", "wants"}, {"blocks", receiver_->wanted()}}));
@@ -270,8 +275,9 @@ class HostAgent {
   }
 
   Status TakeBlock(const Message& message) {
-    if (!receiver_.has_value()) return InvalidArgument("a block of an unknown file");
-    RETURN_IF_ERROR(receiver_->Take(static_cast<uint64_t>(message.Number("index")), message.body));
+    if (!receiver_.has_value())
+      return InvalidArgument("got a `block` without an unfinished file: expected `receive` before it");
+    RETURN_IF_ERROR(receiver_->WriteBlock(static_cast<uint64_t>(message.Number("index")), message.body));
     return CommitWhenComplete();
   }
 
@@ -284,7 +290,7 @@ class HostAgent {
     return Send({{"is", "received"}, {"wasThere", was_there}});
   }
 
-  Status Tell(const run::FleetEvents& events) {
+  Status SendEvents(const run::FleetEvents& events) {
     for (const run::ChildReady& event : events.ready) {
       RETURN_IF_ERROR(Send({{"is", "ready"},
                             {"child", ToString(event.child)},
@@ -312,14 +318,14 @@ class HostAgent {
                  {"life", life.number},
                  {"code", event.exit.code},
                  {"signal", event.exit.signal},
-                 {"lastWords", TextOrNone(folder_->TerminationFile(name), telemetry::kMaxTerminationBytes)}});
+                 {"lastWords", ReadTextOrEmpty(folder_->TerminationFile(name), telemetry::kMaxTerminationBytes)}});
   }
 
-  // Forwards the status of trainer 0 if it runs here, at most every kStatusPause.
+  // Forwards the status of trainer 0 if it runs here, at most every kStatusInterval.
   Status SendStatus() {
     const ChildId rank0{run::Role::kTrainer, 0};
     const SteadyTime now = Clock::Real().Now();
-    if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_sent_ + kStatusPause) {
+    if (!lives_.contains(rank0) || fleet_.ExitState(rank0).has_value() || now < status_sent_ + kStatusInterval) {
       return Status();
     }
     status_sent_ = now;
@@ -335,9 +341,9 @@ class HostAgent {
   std::optional<run::RunFolder> folder_;
   std::map<ChildId, Life> lives_;
   std::optional<FileReceiver> receiver_;
-  std::chrono::milliseconds grace_{0};
-  std::chrono::milliseconds patience_{kBeforeBegin};
-  std::optional<Message> beginning_;  // a pending `begin`, while the folder is locked by another agent
+  std::chrono::milliseconds grace_{0};                        // from SIGTERM to SIGKILL
+  std::chrono::milliseconds patience_{kPatienceBeforeBegin};  // longest silence of the launcher
+  std::optional<Message> pending_begin_;  // a pending `begin`, while the folder is locked by another agent
   Deadline begin_by_ = Deadline::After(milliseconds(0));
   SteadyTime status_sent_;
   run::LocalFleet fleet_;  // declared last, so that its processes are killed first

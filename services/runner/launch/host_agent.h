@@ -1,9 +1,9 @@
 // `espalier host`: the agent of a launch on one host. `espalier launch` starts it over ssh. It starts the host's
 // processes when the launcher requests it, and reports their state, logs and exit codes (message.h).
 //
-// Guarantees: when the agent ends for any reason, none of its processes is left. It stops them in order and ends if its
-// standard input is closed (the launcher has died or the connection is broken), if the launcher has sent nothing for
-// the time that `begin` set (lostSeconds), or on SIGTERM.
+// Guarantees: when the agent ends for any reason, none of its processes is left. It stops them role by role
+// (run/fleet.h) and ends if its standard input is closed (the launcher has died or the connection is broken), if the
+// launcher has sent nothing for the time that `begin` set (lostSeconds), or on SIGTERM.
 #pragma once
 
 #include <string>

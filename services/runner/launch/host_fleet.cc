@@ -1,6 +1,6 @@
 // Requests to hosts are messages, and their effects arrive later as events: ProcessMessages reads the messages of all
-// sessions and collects the events for Poll. Each start of a child gets a new number (`life`), which all messages about
-// it carry, so late messages about an earlier process of the child are ignored.
+// sessions and collects the events for Poll. Each start of a child gets a new number (`life`). The messages `ready`,
+// `ended` and `failed` carry this number, so late ones about an earlier process of the child are ignored.
 //
 // A lost host is not replaced. The first error of a session becomes FleetEvents::broken, which ends the run. The end of
 // children on a lost host is not awaited, because the host stops them on its own (host_agent.h).
@@ -36,8 +36,8 @@ using std::chrono::milliseconds;
 // Longer than a host waits for the end of an earlier launch (kFolderTimeout in host_agent.cc).
 constexpr std::chrono::seconds kBeginTimeout{90};
 constexpr std::chrono::minutes kAccessTimeout{10};  // for a host that reads a large file from a slow disk
-constexpr std::chrono::seconds kLeaveTimeout{30};
-constexpr size_t kMaxLineBytes = 16 << 10;
+constexpr std::chrono::seconds kLeaveTimeout{30};   // for the agents to end after the grace period
+constexpr size_t kMaxLineBytes = 16 << 10;          // of a log line that is displayed; the rest is cut off
 constexpr size_t kMaxManifestBytes = 1 << 30;
 
 std::string RandomToken() {
@@ -46,8 +46,6 @@ std::string RandomToken() {
   for (int i = 0; i < 32; ++i) token += "0123456789abcdef"[device() % 16];
   return token;
 }
-
-bool IsOnThisMachineOnly(const std::string& uri) { return storage::IsLocalUri(uri); }
 
 }  // namespace
 
@@ -78,12 +76,12 @@ std::vector<HostSession*> HostFleet::Hosts() const {
 }
 
 Heartbeat HostFleet::MakeHeartbeat(std::optional<Deadline> deadline) const {
-  return Heartbeat(Hosts(), PingPause(), deadline);
+  return Heartbeat(Hosts(), PingInterval(), deadline);
 }
 
 std::vector<Role> HostFleet::RolesOn(size_t host) const {
   std::vector<Role> roles;
-  if (ServersOn(host) > 0) roles.push_back(Role::kServer);
+  if (CountServersOn(host) > 0) roles.push_back(Role::kServer);
   if (host < job_.training.sampler_replicas) roles.push_back(Role::kSampler);
   if (host < job_.training.trainer_replicas) roles.push_back(Role::kTrainer);
   return roles;
@@ -92,10 +90,10 @@ std::vector<Role> HostFleet::RolesOn(size_t host) const {
 size_t HostFleet::FindHost(ChildId child) const {
   if (child.role != Role::kServer) return child.index % sessions_.size();
   const run::ServerNumbering servers = run::NumberServers(job_.training);
-  return HostOfServer(servers.PartitionFor(child.index), servers.ReplicaFor(child.index), sessions_.size());
+  return FindServerHost(servers.PartitionFor(child.index), servers.ReplicaFor(child.index), sessions_.size());
 }
 
-uint32_t HostFleet::ServersOn(size_t host, uint32_t below) const {
+uint32_t HostFleet::CountServersOn(size_t host, uint32_t below) const {
   uint32_t servers = 0;
   for (uint32_t server = 0; server < below; ++server) servers += FindHost({Role::kServer, server}) == host ? 1 : 0;
   return servers;
@@ -112,7 +110,7 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
     ASSIGN_OR_RETURN(const Message begun, session.Await("begun", stop_, deadline, heartbeat));
     rendezvous_ports_[host] = static_cast<uint16_t>(begun.Number("rendezvousPort"));
     const bool writes_outputs = host == FindHost({Role::kTrainer, 0});
-    if (!writes_outputs || begun.Flag("seesOutput") || !IsOnThisMachineOnly(job_.training.output_uri)) continue;
+    if (!writes_outputs || begun.Flag("seesOutput") || !storage::IsLocalUri(job_.training.output_uri)) continue;
     return FailedPrecondition(
         session.host().name + ", where trainer 0 writes checkpoints and outputs, cannot access " + folder_.path() +
         ": use a shared folder (--output) or a bucket (spec.output.uri), or run this command on that host");
@@ -122,12 +120,13 @@ Status HostFleet::Begin(const run::TlsFiles* tls) {
 
 Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token) {
   HostSession& session = *sessions_[host];
-  if (session.host().port != 0 && session.host().port + ServersOn(host) > 65536) {
-    return InvalidArgument("host " + session.host().name + " has no " + std::to_string(ServersOn(host)) +
-                           " ports from " + std::to_string(session.host().port) + " on");
+  if (session.host().port != 0 && session.host().port + CountServersOn(host) > 65536) {
+    return InvalidArgument("host " + session.host().name + ": " + std::to_string(CountServersOn(host)) +
+                           " graph servers need as many ports from " + std::to_string(session.host().port) +
+                           " on, but the last port is 65535: give the host a lower port in the hosts file");
   }
   for (const std::string& program : session.missing()) {
-    if (program == "espalier-partitioner" && PartitionersOn(host) == 0) continue;
+    if (program == "espalier-partitioner" && CountPartitionersOn(host) == 0) continue;
     return NotFound(session.host().name + " has no " + program + " in " + session.program_folder() +
                     ": install Espalier there, or name its folder with --bin");
   }
@@ -144,7 +143,7 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                        {"token", token},
                        {"address", session.address()},
                        {"graceSeconds", std::chrono::ceil<std::chrono::seconds>(options_.stop_grace).count()},
-                       {"lostSeconds", options_.lost.count()},
+                       {"lostSeconds", options_.lost_after.count()},
                        {"sharedRowBytes", job::SharedRowBytes(job_.training)},
                        {"files", std::move(files)}});
 }
@@ -153,12 +152,12 @@ bool HostFleet::RunsLocally(ChildId child) const {
   if (child.role != Role::kPartitioner) return false;
   const job::Graph& graph = job_.training.graph;
   const bool has_assignment = !graph.partitions.assignment_uri.empty();
-  return child.index == 0 || IsOnThisMachineOnly(graph.source.uri) ||
-         IsOnThisMachineOnly(job::PartitionsUri(job_.training)) ||
-         (has_assignment && IsOnThisMachineOnly(graph.partitions.assignment_uri));
+  return child.index == 0 || storage::IsLocalUri(graph.source.uri) ||
+         storage::IsLocalUri(job::PartitionsUri(job_.training)) ||
+         (has_assignment && storage::IsLocalUri(graph.partitions.assignment_uri));
 }
 
-int HostFleet::PartitionersOn(size_t host) const {
+int HostFleet::CountPartitionersOn(size_t host) const {
   int partitioners = 0;
   for (uint32_t rank = 1; rank < job_.training.partitioner_replicas; ++rank) {
     const ChildId child{Role::kPartitioner, rank};
@@ -181,11 +180,11 @@ run::Site HostFleet::GetSite(ChildId child) const {
   site.partitions_uri = partitions_uri_;
   site.working_folder = options_.workspace;
   if (child.role == Role::kPartitioner) {
-    site.partitioner_threads = std::max(1, session.processors() / PartitionersOn(host));
+    site.partitioner_threads = std::max(1, session.processors() / CountPartitionersOn(host));
   }
   site.server_threads = options_.server_threads;
   if (site.server_threads == 0) {
-    site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), ServersOn(host));
+    site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), CountServersOn(host));
   }
   site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !rpc::IsLoopback(session.address());
   if (child.role == Role::kTrainer) {
@@ -193,7 +192,7 @@ run::Site HostFleet::GetSite(ChildId child) const {
     site.rendezvous_port = rendezvous_ports_[host];
   }
   if (child.role == Role::kServer && session.host().port != 0) {
-    site.port = static_cast<uint16_t>(session.host().port + ServersOn(host, child.index));
+    site.port = static_cast<uint16_t>(session.host().port + CountServersOn(host, child.index));
   }
   return site;
 }
@@ -208,16 +207,16 @@ Result<bool> HostFleet::CanReadFile(HostSession& session, const std::string& pat
 
 Status HostFleet::ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) {
   partitions_uri_ = uri;
-  if (!IsOnThisMachineOnly(uri)) return Status();
+  if (!storage::IsLocalUri(uri)) return Status();
   ASSIGN_OR_RETURN(const std::string folder, storage::ToLocalPath(uri));
   Heartbeat heartbeat = MakeHeartbeat(deadline);
   if (options_.copy_partitions) {
-    // Hosts that have a manifest are not skipped: it may be from an earlier copy with other partitions.
+    // A host that already has a manifest is not skipped: it may have got it with other partitions.
     ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
                                                      {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
     return Status();
   }
-  for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {
+  for (size_t host = 0; host < sessions_.size() && CountServersOn(host) > 0; ++host) {
     ASSIGN_OR_RETURN(const bool can_read, CanReadFile(*sessions_[host], folder + "/manifest.json", heartbeat));
     if (can_read) continue;
     return FailedPrecondition(sessions_[host]->host().name + " cannot access the partitions, " + folder +
@@ -229,13 +228,13 @@ Status HostFleet::ProvidePartitions(const std::string& uri, std::optional<Deadli
 
 Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) {
   if (RunsLocally(child)) return local_.Start(child, spec, ready_path);
-  const bool first_life = !members_.contains(child);
+  const bool is_first_start = !members_.contains(child);
   Member& member = members_[child] =
       Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
   json environment = options_.environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;
   const run::Site site = GetSite(child);
-  const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && first_life;
+  const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && is_first_start;
   const std::string listen = has_fixed_port ? rpc::ToString({site.host, site.port}) : "";
   return sessions_[FindHost(child)]->Send({{"do", "start"},
                                            {"child", ToString(child)},
@@ -260,8 +259,8 @@ run::FleetEvents HostFleet::Poll() {
 
 // Reads the messages of all sessions, and pings the hosts if a ping is due. Returns the first error.
 Status HostFleet::ProcessMessages() {
-  const bool is_due = Clock::Real().Now() > pinged_ + PingPause();
-  if (is_due) pinged_ = Clock::Real().Now();
+  const bool is_due = Clock::Real().Now() > pinged_at_ + PingInterval();
+  if (is_due) pinged_at_ = Clock::Real().Now();
   Status first;
   const auto note = [&](const Status& status) {
     if (first.ok()) first = status;
@@ -282,13 +281,13 @@ Status HostFleet::ReceiveFrom(size_t host) {
     if (first.ok()) first = handled;
   }
   // The connection may be alive although the agent hangs, because sshd answers ssh's keepalives.
-  if (silences_[host].After(session.bytes_received()) < options_.lost) return first;
-  return session.GiveUp(DeadlineExceeded("no message for " + std::to_string(options_.lost.count()) + " s"));
+  if (silences_[host].Update(session.bytes_received()) < options_.lost_after) return first;
+  return session.GiveUp(DeadlineExceeded("no message for " + std::to_string(options_.lost_after.count()) + " s"));
 }
 
 // Handles a message `failed`. If it is about a start, the child is removed, because it was never started.
 Status HostFleet::HandleFailure(size_t host, const Message& message) {
-  const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+  const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
   if (found != members_.end() && FindHost(*child) == host && found->second.life == message.Number("life")) {
     members_.erase(found);
@@ -297,16 +296,16 @@ Status HostFleet::HandleFailure(size_t host, const Message& message) {
 }
 
 Status HostFleet::HandleMessage(size_t host, const Message& message) {
-  const std::string is = message.Text("is");
-  if (is == "failed") return HandleFailure(host, message);
-  const std::optional<ChildId> child = run::ChildOfName(message.Text("child"));
+  const std::string type = message.Text("is");
+  if (type == "failed") return HandleFailure(host, message);
+  const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
   if (found == members_.end() || FindHost(*child) != host) return Status();  // not a child of this host
   Member& member = found->second;
-  if (is == "log") return HandleLog(host, *child, message.body);
-  if (is == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
+  if (type == "log") return HandleLog(host, *child, message.body);
+  if (type == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;
   if (message.Number("life") != member.life) return Status();
-  if (is == "ready") {
+  if (type == "ready") {
     member.is_ready = true;
     member.pid = static_cast<pid_t>(message.Number("pid"));
     events_.ready.push_back({*child,
@@ -315,7 +314,7 @@ Status HostFleet::HandleMessage(size_t host, const Message& message) {
                               .rendezvous = message.Text("rendezvous"),
                               .pid = message.Number("pid")}});
   }
-  if (is == "ended") return HandleEnd(*child, member, message);
+  if (type == "ended") return HandleEnd(*child, member, message);
   return Status();
 }
 
@@ -332,12 +331,12 @@ Status HostFleet::HandleLog(size_t host, ChildId child, const std::string& text)
   std::ofstream log(path, std::ios::binary | std::ios::app);
   log << text << std::flush;
   if (!log) return Unavailable("writing " + path + " failed");
-  std::string& begun = partial_lines_[child];
+  std::string& partial = partial_lines_[child];
   for (const char c : text) {
-    if (c != '\n' && begun.size() < kMaxLineBytes) begun += c;
+    if (c != '\n' && partial.size() < kMaxLineBytes) partial += c;
     if (c != '\n') continue;
-    ShowLine(host, child, begun);
-    begun.clear();
+    ShowLine(host, child, partial);
+    partial.clear();
   }
   return Status();
 }
@@ -356,14 +355,14 @@ void HostFleet::WaitForEvent(milliseconds longest) {
     for (const int descriptor : session->descriptors()) descriptors.push_back(descriptor);
   }
   local_.Watch(std::move(descriptors));
-  local_.WaitForEvent(std::min(longest, PingPause()));
+  local_.WaitForEvent(std::min(longest, PingInterval()));
 }
 
 void HostFleet::Signal(ChildId child, int signal_number) {
   if (RunsLocally(child)) return local_.Signal(child, signal_number);
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
-  // Poll reports a lost host.
+  // The next Poll reports an error of the connection.
   (void)sessions_[FindHost(child)]->Send(
       {{"do", "signal"}, {"child", ToString(child)}, {"life", found->second.life}, {"signal", signal_number}});
 }

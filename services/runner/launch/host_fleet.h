@@ -28,11 +28,11 @@
 
 namespace espalier::launch {
 
-enum class LogLines { kWarnings, kAll };
+enum class LogLines { kWarnings, kAll };  // kWarnings: lines of level WARN or ERROR
 
 struct HostFleetOptions {
-  std::string workspace;          // folder on each host; the run's files of host h are in WORKSPACE/hosts/h
-  std::chrono::seconds lost{60};  // a host or the launcher is considered lost after this time without a message
+  std::string workspace;                // folder on each host; the run's files of host h are in WORKSPACE/hosts/h
+  std::chrono::seconds lost_after{60};  // a host or the launcher is considered lost after this time without a message
   std::chrono::milliseconds stop_grace{15000};
   std::map<std::string, std::string> environment;  // additional variables of every process on a host
   unsigned server_threads = 0;                     // of each graph server; 0: its share of the host's processors
@@ -43,7 +43,8 @@ struct HostFleetOptions {
 // Not thread-safe.
 class HostFleet final : public run::Fleet {
  public:
-  // `folder`, `job` and `progress` must outlive this object. `this_machine` is the site of processes on this machine.
+  // `sessions` are those of all hosts, in the order of the hosts file, after AwaitHello. `folder`, `job` and `progress`
+  // must outlive this object. `this_machine` is the site of processes on this machine.
   HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFleetOptions options, run::Site this_machine,
             const run::RunFolder& folder, const run::RunJob& job, terminal::Progress& progress);
   // Closes the sessions: each host ends the processes that still run there. Blocks until they have ended, at most for
@@ -51,8 +52,9 @@ class HostFleet final : public run::Fleet {
   ~HostFleet() override;
 
   // Creates the run's folder on each host, with the document and, unless `tls` is null, the certificates of the roles
-  // that run there. FailedPrecondition if the host of trainer 0 cannot access the output folder; NotFound if a host
-  // lacks a role binary.
+  // that run there. Call this once, before the other functions. FailedPrecondition if the host of trainer 0 cannot
+  // access the output folder and the outputs are not in a bucket; NotFound if a host lacks a role binary;
+  // InvalidArgument if a host's graph servers need ports above 65535.
   Status Begin(const run::TlsFiles* tls);
 
   run::Site GetSite(run::ChildId child) const override;
@@ -69,7 +71,7 @@ class HostFleet final : public run::Fleet {
 
  private:
   struct Member {
-    int64_t life = 0;
+    int64_t life = 0;  // number of this start, unique in the run
     SteadyTime started;
     bool is_ready = false;
     pid_t pid = 0;  // on its host; 0: not ready yet
@@ -78,16 +80,16 @@ class HostFleet final : public run::Fleet {
 
   // Returns whether the child runs on this machine instead of a host.
   bool RunsLocally(run::ChildId child) const;
-  int PartitionersOn(size_t host) const;
+  int CountPartitionersOn(size_t host) const;
   size_t FindHost(run::ChildId child) const;
   std::string HostFolder(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
   std::vector<run::Role> RolesOn(size_t host) const;
-  uint32_t ServersOn(size_t host) const { return ServersOn(host, run::NumberServers(job_.training).count()); }
-  uint32_t ServersOn(size_t host, uint32_t below) const;  // counts only servers with a number < below
+  uint32_t CountServersOn(size_t host) const { return CountServersOn(host, run::NumberServers(job_.training).count()); }
+  uint32_t CountServersOn(size_t host, uint32_t below) const;  // counts only servers with a number < below
   Status BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token);
   std::vector<HostSession*> Hosts() const;
-  std::chrono::milliseconds PingPause() const {
-    return std::min<std::chrono::milliseconds>(kPingPause, options_.lost / 3);
+  std::chrono::milliseconds PingInterval() const {
+    return std::min<std::chrono::milliseconds>(kPingInterval, options_.lost_after / 3);
   }
   Heartbeat MakeHeartbeat(std::optional<Deadline> deadline = std::nullopt) const;
   Result<bool> CanReadFile(HostSession& session, const std::string& path, Heartbeat& heartbeat);
@@ -107,13 +109,13 @@ class HostFleet final : public run::Fleet {
   const run::RunJob& job_;
   terminal::Progress& progress_;
   const telemetry::StopSignal& stop_;
-  std::string partitions_uri_;
+  std::string partitions_uri_;  // set by ProvidePartitions: where the hosts read the partitions
   std::map<run::ChildId, Member> members_;
   std::map<run::ChildId, std::string> partial_lines_;  // incomplete last line of each log
-  std::string rank0_status_;
-  run::FleetEvents events_;  // returned by the next Poll
-  SteadyTime pinged_;
-  int64_t lives_ = 0;
+  std::string rank0_status_;                           // latest status of trainer 0; empty if there is none
+  run::FleetEvents events_;                            // returned by the next Poll
+  SteadyTime pinged_at_;
+  int64_t lives_ = 0;  // number of starts so far
   run::LocalFleet local_;
 };
 

@@ -26,7 +26,7 @@ constexpr size_t kMaxUnread = 4;
 // Bytes of a message that are sent between two beats. Even a slow connection transfers them within kSendTimeout.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendTimeout{60};
-constexpr std::chrono::seconds kMaxPollWait{1};
+constexpr std::chrono::seconds kMaxPollWait{1};  // Await calls the heartbeat at least this often
 // Time limit for ssh to exit after its output has ended. Its exit code says why.
 constexpr std::chrono::seconds kEndTimeout{5};
 
@@ -41,14 +41,14 @@ Status ParseFailure(const HostSession& session, const Message& message) {
 
 Result<std::unique_ptr<HostSession>> HostSession::Open(const Host& host, const SessionOptions& options) {
   std::unique_ptr<HostSession> session(new HostSession(host, options));
-  ASSIGN_OR_RETURN(session->address_, NumericAddress(host.name));
+  ASSIGN_OR_RETURN(session->address_, ResolveAddress(host.name));
   ASSIGN_OR_RETURN(Pipe input, MakePipe());
   ASSIGN_OR_RETURN(Pipe output, MakePipe());
   ASSIGN_OR_RETURN(Pipe error, MakePipe());
   process::ChildSpec spec;
   spec.name = "ssh to " + host.name;
   spec.program = options.ssh.program;
-  spec.arguments = SshArguments(options.ssh, host.name, {options.program, "host"});
+  spec.arguments = MakeSshArguments(options.ssh, host.name, {options.program, "host"});
   spec.input = input.read_end.get();
   spec.output = output.write_end.get();
   spec.error = error.write_end.get();
@@ -75,7 +75,8 @@ Status HostSession::AwaitHello(const telemetry::StopSignal& stop, Deadline deadl
   ASSIGN_OR_RETURN(const Message hello, Await("hello", stop, deadline, heartbeat));
   if (hello.Text("version") != options_.version) {
     return FailedPrecondition(host_.name + " has version " + OneLine(hello.Text("version")) + " of " +
-                              options_.program + ", and this is version " + options_.version);
+                              options_.program + ": expected version " + options_.version +
+                              ", the one on this machine");
   }
   processors_ = static_cast<int>(std::clamp<int64_t>(hello.Number("processors"), 1, 1 << 16));
   program_folder_ = hello.Text("folder");
@@ -124,9 +125,9 @@ Status HostSession::PollMessages() {
       fresh = std::vector<Message>();
     }
     for (Message& message : *fresh) {
-      const std::string is = message.Text("is");
-      if (is == "failed") return ParseFailure(*this, message);
-      if (is == "pong") continue;
+      const std::string type = message.Text("is");
+      if (type == "failed") return ParseFailure(*this, message);
+      if (type == "pong") continue;
       if (unread_.size() == kMaxUnread) return EndConnection(InvalidArgument("too many unexpected messages"));
       unread_.push_back(std::move(message));
     }
@@ -134,12 +135,12 @@ Status HostSession::PollMessages() {
   return end_reason_.has_value() && unread_.empty() ? *end_reason_ : Status();
 }
 
-Result<Message> HostSession::Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
+Result<Message> HostSession::Await(const std::string& type, const telemetry::StopSignal& stop, Deadline deadline,
                                    Heartbeat& heartbeat) {
   while (true) {
     RETURN_IF_ERROR(PollMessages());
     const auto found =
-        std::find_if(unread_.begin(), unread_.end(), [&](const Message& m) { return m.Text("is") == is; });
+        std::find_if(unread_.begin(), unread_.end(), [&](const Message& m) { return m.Text("is") == type; });
     if (found != unread_.end()) {
       Message message = std::move(*found);
       unread_.erase(found);
@@ -166,7 +167,8 @@ void HostSession::ReadErrors() {
   }
 }
 
-// Ends the connection and returns the reason: that of ssh if it exited, otherwise `status`.
+// Ends the connection and returns the reason: SshFailure if `status` is Unavailable and ssh has exited, otherwise
+// `status`.
 Status HostSession::EndConnection(const Status& status) {
   if (end_reason_.has_value()) return *end_reason_;
   input_.Close();
@@ -175,10 +177,10 @@ Status HostSession::EndConnection(const Status& status) {
     poll(&polled, 1, static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
   ReadErrors();
-  const bool closed = status.code() == StatusCode::kUnavailable;
+  const bool is_closed = status.code() == StatusCode::kUnavailable;
   const std::optional<process::ExitState> exit = ssh_->Poll();
-  end_reason_ = closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, ssh_errors_)
-                                           : status.While("communicating with " + host_.name);
+  end_reason_ = is_closed && exit.has_value() ? SshFailure(host_.name, options_.program, *exit, ssh_errors_)
+                                              : status.While("communicating with " + host_.name);
   return *end_reason_;
 }
 

@@ -43,15 +43,15 @@ class HostSession {
   const std::string& program_folder() const { return program_folder_; }
   const std::vector<std::string>& missing() const { return missing_; }  // role binaries that the host lacks
 
-  // Sends a message. Blocks while the pipe is full; `heartbeat`, unless null, beats between pieces of 64 KiB. Errors of
-  // the pipe end the connection. After an error of the heartbeat, the message is incomplete.
+  // Sends a message. Blocks while the pipe is full. After each 64 KiB, `heartbeat` beats, unless it is null. Errors of
+  // the pipe end the connection. After an error of the heartbeat, only a part of the message has been sent.
   Status Send(nlohmann::json head, std::string body = {}, Heartbeat* heartbeat = nullptr);
   // Returns the messages that have arrived; does not block.
   Result<std::vector<Message>> Receive();
-  // Blocks until a message of type `is` arrives and returns it. Call this only while no process runs on the host and no
-  // other request is pending. A message `failed` of the host becomes an error. Other errors: Cancelled if a stop is
-  // requested; DeadlineExceeded, which also ends the connection; errors of `heartbeat`.
-  Result<Message> Await(const std::string& is, const telemetry::StopSignal& stop, Deadline deadline,
+  // Blocks until a message of this type (its field "is") arrives and returns it. Call this only while no process runs
+  // on the host and no other request is pending. A message `failed` of the host becomes an error. Other errors:
+  // Cancelled if a stop is requested; DeadlineExceeded, which also ends the connection; errors of `heartbeat`.
+  Result<Message> Await(const std::string& type, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
   // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.
   Status PollMessages();

@@ -19,8 +19,8 @@ constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kMaxHosts = 1024;
 constexpr size_t kMaxNameBytes = 255;
 
-// Returns whether the text contains only characters of host names and addresses. Others could be interpreted as options
-// by ssh or as commands by the shell.
+// Returns whether the text contains only characters of host names and addresses. Other characters could be interpreted
+// as options by ssh or as commands by the shell.
 bool IsName(const std::string& text) {
   constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:%-";
   return !text.empty() && text.size() <= kMaxNameBytes && text.front() != '-' &&
@@ -69,7 +69,8 @@ Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::st
     hosts.push_back(std::move(host));
   }
   if (!errors.empty()) return InvalidArgument(errors);
-  if (hosts.empty()) return InvalidArgument(file_name + " lists no hosts: expected a line 'ADDRESS [PORT]' for each");
+  if (hosts.empty())
+    return InvalidArgument(file_name + " lists no hosts: expected a line 'ADDRESS [PORT]' for each host");
   return hosts;
 }
 
@@ -78,12 +79,13 @@ Result<std::vector<Host>> ReadHostsFile(const std::string& path) {
   return ParseHosts(path, text);
 }
 
-Result<std::string> NumericAddress(const std::string& name) {
+Result<std::string> ResolveAddress(const std::string& name) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found); error != 0) {
-    return NotFound("host " + name + ": " + gai_strerror(error) + ": name it by its address");
+    return NotFound("host " + name + ": " + gai_strerror(error) +
+                    ": write its address in the hosts file instead of its name");
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
   char address[NI_MAXHOST];

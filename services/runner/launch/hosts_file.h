@@ -17,17 +17,19 @@ namespace espalier::launch {
 constexpr uint16_t kDefaultServerPort = 30050;  // DGL's default
 
 struct Host {
-  std::string name;                    // passed to ssh: an address, a host name, or a Host of the user's ssh_config
-  uint16_t port = kDefaultServerPort;  // of the host's first graph server; others use the next ports. 0: any free ports
+  std::string name;  // passed to ssh: an address, a host name, or a Host of the user's ssh_config
+  // Port of the host's first graph server; the host's other servers use the next ports. 0: any free ports.
+  uint16_t port = kDefaultServerPort;
   friend bool operator==(const Host&, const Host&) = default;
 };
 
 // Parses the text. InvalidArgument lists the errors, one per line: "hosts.txt:3: port '99999': expected 0 to 65535".
 // `file_name` is only used in errors.
 Result<std::vector<Host>> ParseHosts(const std::string& file_name, const std::string& text);
+// Reads and parses the file. Errors: those of reading it and of ParseHosts.
 Result<std::vector<Host>> ReadHostsFile(const std::string& path);
 
 // Resolves `name` on this machine and returns the first numeric address. NotFound if it cannot be resolved.
-Result<std::string> NumericAddress(const std::string& name);
+Result<std::string> ResolveAddress(const std::string& name);
 
 }  // namespace espalier::launch

@@ -57,9 +57,9 @@ TEST(HostsFileTest, RefusesInvalidNames) {
 }
 
 TEST(HostsFileTest, ResolvesNamesLocally) {
-  EXPECT_EQ(*NumericAddress("127.0.0.1"), "127.0.0.1");
-  EXPECT_EQ(*NumericAddress("fd00::4"), "fd00::4");
-  EXPECT_EQ(NumericAddress("no-such-host.invalid").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(*ResolveAddress("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(*ResolveAddress("fd00::4"), "fd00::4");
+  EXPECT_EQ(ResolveAddress("no-such-host.invalid").status().code(), StatusCode::kNotFound);
 }
 
 TEST(HostsFileTest, NamesMissingFile) {

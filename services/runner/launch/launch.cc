@@ -1,6 +1,6 @@
-// Launch connects to the hosts, copies folders and the script to them, and then calls run::Run with a HostFleet. The
-// document is parsed first, so that an invalid one contacts no host. All sessions are opened before the first `hello`
-// is awaited, so the connections are established in parallel.
+// Launch connects to the hosts, copies the user's folders and script to them, and then calls run::Run with a HostFleet.
+// The document is parsed first, so that no host is contacted if it is invalid. All sessions are opened before the first
+// `hello` is awaited, so the connections are established in parallel.
 #include "services/runner/launch/launch.h"
 
 #include <sys/resource.h>
@@ -44,8 +44,8 @@ run::RunOutcome Refused(const Status& status) {
 Status CheckReachable(const Sessions& sessions) {
   for (const auto& session : sessions) {
     if (sessions.size() == 1 || !rpc::IsLoopback(session->address())) continue;
-    return InvalidArgument("host " + session->host().name + " is " + session->address() +
-                           ", which the other hosts cannot reach");
+    return InvalidArgument("host " + session->host().name + " has the address " + session->address() +
+                           ", which the other hosts cannot reach: write another address in the hosts file");
   }
   return Status();
 }
@@ -74,7 +74,7 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
   AllowDescriptors(hosts.size());
   Sessions sessions;
   for (const Host& host : hosts) {
-    // Resolving a name may take long.
+    // Checked for each host, because resolving its name may take long.
     if (stop.requested()) return Cancelled("stopped while resolving " + host.name);
     if (deadline.HasPassed()) {
       return DeadlineExceeded("connecting to the hosts took longer than " + std::to_string(options.patience.count()) +
@@ -90,24 +90,24 @@ Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& prog
 }
 
 // A temporary folder on this machine, removed by the destructor.
-class FolderToCopy {
+class TemporaryFolder {
  public:
-  static Result<FolderToCopy> Make() {
+  static Result<TemporaryFolder> Make() {
     ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
     std::string path = scratch + "/espalier-script-XXXXXX";
     if (mkdtemp(path.data()) == nullptr) return FromErrno(errno, "making a folder in " + scratch);
-    return FolderToCopy(std::move(path));
+    return TemporaryFolder(std::move(path));
   }
-  FolderToCopy(FolderToCopy&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  FolderToCopy& operator=(FolderToCopy&&) = delete;
-  ~FolderToCopy() {
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder() {
     std::error_code ignored;
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
   const std::string& path() const { return path_; }
 
  private:
-  explicit FolderToCopy(std::string path) : path_(std::move(path)) {}
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
 
@@ -117,7 +117,7 @@ Result<std::string> CopyScript(const job::DistTraining& job, const EnvironmentMa
   const job::Script& script = *job.program->script;
   ASSIGN_OR_RETURN(const script::ScriptFile file, run::ReadRunScript(script, job.s3, environment));
   to.progress.Note("script " + script.uri + ": SHA-256 " + file.sha256);
-  ASSIGN_OR_RETURN(const FolderToCopy scratch, FolderToCopy::Make());
+  ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Make());
   // The name depends on the content, so that a job never runs the script of another job.
   std::string name = "script-" + file.sha256.substr(0, 16);
   RETURN_IF_ERROR(script::PutScript(file, script.uri, script.entrypoint, scratch.path() + "/" + name));
@@ -140,7 +140,7 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   SetCount("graph.partitions.count", options.servers_per_host, hosts->size(), &options.run.settings);
   SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
   SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
-  // An invalid document must not contact any host.
+  // Parsed before the connections, so that no host is contacted if the document is invalid.
   const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
                                        options.run.roles.spec_training());
   if (!parsed.ok()) return Refused(parsed.status());

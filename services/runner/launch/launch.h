@@ -26,8 +26,8 @@ struct ConnectOptions {
 struct LaunchOptions {
   ConnectOptions connect;
   run::RunOptions run;
-  HostFleetOptions fleet;            // an empty workspace stands for the path of the output folder
-  std::vector<std::string> folders;  // folders of the user to copy to each host
+  HostFleetOptions fleet;            // empty fleet.workspace: the path of the output folder is used
+  std::vector<std::string> folders;  // the user's folders to copy to each host
   // Numbers per host; 0: as in the document. They override graph.partitions.count, samplers.replicas and
   // trainers.replicas.
   uint32_t servers_per_host = 0, samplers_per_host = 0, trainers_per_host = 0;
@@ -37,10 +37,10 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress);
 
 struct CopyOptions {
   ConnectOptions connect;
-  std::string workspace;   // absolute, on each host
-  std::string partitions;  // local folder with manifest.json; empty: copy no partitions
-  uint32_t replicas = 1;   // spec.servers.replicasPerPartition of the jobs that will use the partitions
-  std::vector<std::string> folders;
+  std::string workspace;             // absolute, on each host
+  std::string partitions;            // local folder with manifest.json; empty: copy no partitions
+  uint32_t replicas = 1;             // spec.servers.replicasPerPartition of the jobs that will use the partitions
+  std::vector<std::string> folders;  // the user's folders to copy to each host
 };
 // Copies the partitions and folders to the hosts. The outcome has no result_json.
 run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress);

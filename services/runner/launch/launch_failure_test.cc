@@ -90,7 +90,7 @@ TEST_F(LaunchFailureTest, AHostWhoseProcessIsStoppedEndsTheLaunch) {
   Let("trainer-1 signal-run 19");
   Let("trainer-0 hang 0");
   LaunchOptions options = Options();
-  options.fleet.lost = std::chrono::seconds(3);
+  options.fleet.lost_after = std::chrono::seconds(3);
   const run::RunOutcome outcome = LaunchQuietly(options);
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
   EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1: no message for 3 s"));
@@ -162,7 +162,7 @@ TEST_F(LaunchFailureTest, AHeartbeatEndsWithTheTimeOfTheRun) {
   const Deadline patience = Deadline::After(std::chrono::minutes(10));
   auto session = HostSession::Open({"127.0.0.1", 0}, Connection().session);
   ASSERT_TRUE(session.ok());
-  Heartbeat over({session->get()}, kPingPause, Deadline::After(std::chrono::seconds(0)));
+  Heartbeat over({session->get()}, kPingInterval, Deadline::After(std::chrono::seconds(0)));
   EXPECT_EQ((*session)->Await("begun", stop, patience, over).status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(patience.HasPassed());
 }

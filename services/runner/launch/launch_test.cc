@@ -109,11 +109,11 @@ TEST_F(LaunchTest, CountsAreForEachHost) {
 TEST_F(LaunchTest, ReplicasAreOnHostsOfTheirOwn) {
   for (const size_t hosts : {2, 3}) {
     for (uint32_t partition = 0; partition < 6; ++partition) {
-      EXPECT_EQ(HostOfServer(partition, 0, hosts), partition % hosts);
-      EXPECT_NE(HostOfServer(partition, 0, hosts), HostOfServer(partition, 1, hosts));
+      EXPECT_EQ(FindServerHost(partition, 0, hosts), partition % hosts);
+      EXPECT_NE(FindServerHost(partition, 0, hosts), FindServerHost(partition, 1, hosts));
     }
   }
-  EXPECT_EQ(HostOfServer(0, 2, 2), 0u);  // there is no third host
+  EXPECT_EQ(FindServerHost(0, 2, 2), 0u);  // there is no third host
   LaunchOptions options = Options();
   options.run.settings.push_back("servers.replicasPerPartition=2");
   ASSERT_EQ(LaunchQuietly(options).code, ExitCode::kDone);

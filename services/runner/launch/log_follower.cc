@@ -42,7 +42,7 @@ std::string LogFollower::ReadEnd() {
   if (size <= offset_ + kMaxBytes) return Read();
   const uint64_t left_out = size - offset_ - kMaxBytes;
   offset_ = size - kMaxBytes;
-  return "\n[" + std::to_string(left_out) + " bytes are omitted here: the whole log is " + path_ + "]\n" + Read();
+  return "\n[" + std::to_string(left_out) + " bytes are omitted here: the complete log is " + path_ + "]\n" + Read();
 }
 
 }  // namespace espalier::launch

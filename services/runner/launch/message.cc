@@ -85,7 +85,7 @@ Result<std::optional<Message>> MessageDecoder::Next() {
 }
 
 MessagePipe::MessagePipe(int input, int output, Greeting greeting)
-    : input_(input), output_(output), greeted_(greeting == Greeting::kNone) {
+    : input_(input), output_(output), has_greeting_(greeting == Greeting::kNone) {
   for (const int descriptor : {input, output}) fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
 }
 
@@ -119,7 +119,7 @@ Result<std::vector<Message>> MessagePipe::Receive() {
     }
     taken += static_cast<size_t>(count);
     bytes_received_ += static_cast<size_t>(count);
-    RETURN_IF_ERROR(Take({bytes.data(), static_cast<size_t>(count)}));
+    RETURN_IF_ERROR(Decode({bytes.data(), static_cast<size_t>(count)}));
     while (true) {
       ASSIGN_OR_RETURN(std::optional<Message> message, decoder_.Next());
       if (!message.has_value()) break;
@@ -130,8 +130,8 @@ Result<std::vector<Message>> MessagePipe::Receive() {
   return messages;
 }
 
-Status MessagePipe::Take(std::string_view bytes) {
-  if (greeted_) {
+Status MessagePipe::Decode(std::string_view bytes) {
+  if (has_greeting_) {
     decoder_.Feed(bytes);
     return Status();
   }
@@ -141,7 +141,7 @@ Status MessagePipe::Take(std::string_view bytes) {
     if (before_greeting_.size() <= kMaxBeforeGreeting) return Status();
     return InvalidArgument("the host's shell printed too much output before Espalier started");
   }
-  greeted_ = true;
+  has_greeting_ = true;
   decoder_.Feed(std::string_view(before_greeting_).substr(found + kGreeting.size()));
   before_greeting_.clear();
   return Status();

@@ -2,19 +2,20 @@
 // ssh.
 //
 // clang-format off
-//   greeting, once, host to launcher: "espalier host 1\n"; output of the host's shell before it is skipped
+//   greeting, once, host to launcher: "espalier host 1\n"; earlier output of the host's shell is skipped
 //   message: size of the head (u32) and of the body (u32), little-endian; the head, a JSON object; the body, bytes
 //
 // launcher to host, by "do":
 //   begin    folder, output, token, address, graceSeconds, lostSeconds, sharedRowBytes, files {name: text}: create the
-//            folder with these files, and memory of this size that trainers share (0: none); address is that of the
-//            host itself; response: begun
+//            folder with these files, and sharedRowBytes of memory that trainers share (0: none); address: the
+//            host's own; response: begun
 //   start    child, life, program, arguments, environment, workingFolder, hasReadyFile, listen: start process
-//            number `life` of the child; response: failed, or later ready and ended
+//            number `life` of the child; listen: address that must be free ("": any); response: failed, or later
+//            ready and ended
 //   signal   child, life, signal: send a signal to the process
 //   sees     path, bytes, sha256: check whether the file exists with this content; response: seen
-//   receive  file, bytes, mode, blocks [xxh3]: start the transfer of a file (file_receiver.h); response: wants, and
-//            after the last block received
+//   receive  file, bytes, mode, blocks [xxh3]: start the transfer of a file (file_receiver.h); response: wants, then
+//            `received` after the last block
 //   block    index; body: the bytes of that block
 //   ping     keeps the connection alive; response: pong
 // host to launcher, by "is":
@@ -27,7 +28,7 @@
 //   seen     there: whether the file exists with this content
 //   wants    blocks [index]: the missing blocks
 //   received wasThere: whether the file existed with this content
-//   failed   code, message, and for `start` also child, life: the request failed, and a retry would fail too
+//   failed   code, message, and for `start` also child, life: the request failed; the launcher ends the run
 //   pong
 // clang-format on
 #pragma once
@@ -57,10 +58,10 @@ struct Message {
   bool Flag(const char* field) const;
 };
 
-// Returns the bytes of the message.
+// Returns the bytes of the message. Its head and body must not exceed the limits above.
 std::string Encode(const Message& message);
 
-// Returns text of the other end as one line for a terminal: control characters become spaces.
+// Returns text from the other end as one line for a terminal: control characters become spaces.
 std::string OneLine(std::string text);
 
 // Decodes messages from a stream of bytes. Not thread-safe.
@@ -92,10 +93,10 @@ class MessagePipe {
   uint64_t bytes_received() const { return bytes_received_; }
 
  private:
-  Status Take(std::string_view bytes);
+  Status Decode(std::string_view bytes);
 
   const int input_, output_;
-  bool greeted_;
+  bool has_greeting_;
   bool ended_ = false;
   uint64_t bytes_received_ = 0;
   std::string before_greeting_;

@@ -52,7 +52,8 @@ Status SendPlans(const std::string& what, const std::vector<Plan>& plans, const 
   return Status();
 }
 
-ProgressCallback HeartbeatUntilStopped(const CopyTarget& to) {
+// Returns a callback that keeps the hosts alive and fails if a stop is requested.
+ProgressCallback MakeProgressCallback(const CopyTarget& to) {
   return [&to] { return to.stop.requested() ? Cancelled("stopped while reading files to copy") : to.heartbeat.Beat(); };
 }
 
@@ -66,7 +67,7 @@ std::vector<format::FileEntry> ListFiles(const format::PartitionEntry& partition
 
 bool Serves(size_t host, size_t hosts, uint32_t partition, uint32_t replicas) {
   for (uint32_t replica = 0; replica < replicas; ++replica) {
-    if (HostOfServer(partition, replica, hosts) == host) return true;
+    if (FindServerHost(partition, replica, hosts) == host) return true;
   }
   return false;
 }
@@ -78,7 +79,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(store, ""));
   const std::string destination = to.workspace + "/partitions/" + manifest.partition_key;
   const std::string manifest_path = folder + "/" + format::kManifestKey;
-  ASSIGN_OR_RETURN(const format::FileEntry manifest_entry, DescribeFile(manifest_path, HeartbeatUntilStopped(to)));
+  ASSIGN_OR_RETURN(const format::FileEntry manifest_entry, DescribeFile(manifest_path, MakeProgressCallback(to)));
   std::vector<Plan> plans;
   for (size_t host = 0; host < to.hosts.size(); ++host) {
     Plan plan{to.hosts[host], {}};
@@ -88,7 +89,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
         plan.files.push_back({folder + "/" + file.key, destination + "/" + file.key, file});
       }
     }
-    if (plan.files.empty()) continue;  // more hosts than partitions
+    if (plan.files.empty()) continue;  // serves no partition
     plan.files.push_back({manifest_path, destination + "/" + format::kManifestKey, manifest_entry});
     plans.push_back(std::move(plan));
   }
@@ -99,7 +100,7 @@ Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas,
 Status CopyFolder(const std::string& folder, const CopyTarget& to) {
   std::error_code error;
   fs::path root = fs::absolute(folder, error).lexically_normal();
-  if (root.filename().empty()) root = root.parent_path();  // "scripts/"
+  if (root.filename().empty()) root = root.parent_path();  // after a trailing slash
   if (!fs::is_directory(root, error)) return InvalidArgument(folder + " is not a folder");
   std::vector<FileToSend> files;
   for (fs::recursive_directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
@@ -113,7 +114,7 @@ Status CopyFolder(const std::string& folder, const CopyTarget& to) {
       return InvalidArgument("a file in " + at->path().parent_path().string() +
                              " has a name that is not UTF-8: such files are not copied");
     }
-    ASSIGN_OR_RETURN(const format::FileEntry entry, DescribeFile(at->path(), HeartbeatUntilStopped(to)));
+    ASSIGN_OR_RETURN(const format::FileEntry entry, DescribeFile(at->path(), MakeProgressCallback(to)));
     files.push_back({at->path(), to.workspace + "/" + root.filename().string() + "/" + below, entry});
   }
   if (error) return FromErrno(error.value(), "listing " + folder);

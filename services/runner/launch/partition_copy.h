@@ -1,4 +1,5 @@
-// Copies to each host of a job without shared storage the partitions that it serves and the user's folders.
+// Copies partitions and the user's folders to the hosts of a job without shared storage. Each host gets only the
+// partitions that it serves.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,14 @@ struct CopyTarget {
 
 // Returns the index of the host that runs a replica of a partition's server. Replicas of one partition are on different
 // hosts if there are enough hosts.
-inline size_t HostOfServer(uint32_t partition, uint32_t replica, size_t hosts) {
+inline size_t FindServerHost(uint32_t partition, uint32_t replica, size_t hosts) {
   return (size_t{partition} + replica) % hosts;
 }
 
 // Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY. Each host gets the partitions
-// whose servers run on it when each partition has `replicas` > 0 replicas, and then the manifest. Returns the path on
-// the hosts. Errors: those of the partitioning, of the hosts and of the heartbeat; Cancelled if a stop is requested.
+// whose servers run on it, then the manifest. `replicas` >= 1 is the number of replicas of each partition. Returns the
+// path on the hosts. Errors: those of the partitioning, of the hosts and of the heartbeat; Cancelled if a stop is
+// requested.
 Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to);
 
 // Copies every file below `folder` to WORKSPACE/NAME on each host, where NAME is the name of the folder. Symbolic links

@@ -1,6 +1,6 @@
 // /proc/net/tcp and tcp6 list listening sockets with their inode and uid, but without a process. The process is the one
 // with a descriptor in /proc/PID/fd that links to "socket:[inode]". These links are readable only for processes of this
-// user, or for all as root.
+// user, or for all processes if this one runs as root.
 #include "services/runner/launch/port_holder.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ constexpr size_t kMaxCommandLineBytes = 8 << 20;  // the kernel limits arguments
 
 using Address = std::vector<unsigned char>;  // 4 or 16 bytes, network order
 
-Address Parse(const std::string& host) {
+Address ParseAddress(const std::string& host) {
   Address bytes(sizeof(in6_addr));
   if (inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1) return bytes;
   bytes.resize(sizeof(in_addr));
@@ -59,6 +59,7 @@ struct Listener {
   std::string inode, uid;
 };
 
+// Returns the listening socket in `table`, /proc/net/tcp or tcp6, that prevents another one from binding `wanted`.
 std::optional<Listener> FindListener(const char* table, const Address& wanted, uint16_t port) {
   std::ifstream file(table);
   std::string line;
@@ -95,8 +96,8 @@ bool HasSocket(const fs::path& process, const std::string& inode) {
 
 }  // namespace
 
-std::optional<std::string> PortHolder(const std::string& host, uint16_t port) {
-  const Address wanted = Parse(host);
+std::optional<std::string> FindPortHolder(const std::string& host, uint16_t port) {
+  const Address wanted = ParseAddress(host);
   std::optional<Listener> listener = FindListener("/proc/net/tcp", wanted, port);
   if (!listener.has_value()) listener = FindListener("/proc/net/tcp6", wanted, port);
   if (!listener.has_value()) return std::nullopt;

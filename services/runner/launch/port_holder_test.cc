@@ -35,7 +35,7 @@ class Listening {
 TEST(PortHolderTest, NamesTheProcess) {
   const Listening socket("127.0.0.1");
   ASSERT_TRUE(socket.ok());
-  const auto holder = PortHolder("127.0.0.1", socket.port());
+  const auto holder = FindPortHolder("127.0.0.1", socket.port());
   ASSERT_TRUE(holder.has_value());
   EXPECT_THAT(*holder, HasSubstr("process " + std::to_string(getpid()) + " ("));
 }
@@ -43,14 +43,14 @@ TEST(PortHolderTest, NamesTheProcess) {
 TEST(PortHolderTest, SocketOnAllAddressesHoldsPort) {
   const Listening socket("[::]");
   ASSERT_TRUE(socket.ok());
-  EXPECT_TRUE(PortHolder("127.0.0.1", socket.port()).has_value());
-  EXPECT_TRUE(PortHolder("10.9.8.7", socket.port()).has_value());
+  EXPECT_TRUE(FindPortHolder("127.0.0.1", socket.port()).has_value());
+  EXPECT_TRUE(FindPortHolder("10.9.8.7", socket.port()).has_value());
 }
 
 TEST(PortHolderTest, SocketOnOtherAddressDoesNotHoldPort) {
   const Listening socket("127.0.0.1");
   ASSERT_TRUE(socket.ok());
-  EXPECT_EQ(PortHolder("127.0.0.2", socket.port()), std::nullopt);
+  EXPECT_EQ(FindPortHolder("127.0.0.2", socket.port()), std::nullopt);
 }
 
 TEST(PortHolderTest, ClosedPortHasNoHolder) {
@@ -60,7 +60,7 @@ TEST(PortHolderTest, ClosedPortHasNoHolder) {
     ASSERT_TRUE(socket.ok());
     port = socket.port();
   }
-  EXPECT_EQ(PortHolder("127.0.0.3", port), std::nullopt);
+  EXPECT_EQ(FindPortHolder("127.0.0.3", port), std::nullopt);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ bool Contains(const std::string& text, const char* words) { return text.find(wor
 
 }  // namespace
 
-std::string ProgramPath(const std::string& program, const EnvironmentMap& environment) {
+std::string FindExecutable(const std::string& program, const EnvironmentMap& environment) {
   if (program.find('/') != std::string::npos) return program;
   std::istringstream folders(FindValue(environment, "PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -31,11 +31,11 @@ std::string ProgramPath(const std::string& program, const EnvironmentMap& enviro
   return program;
 }
 
-std::vector<std::string> SshArguments(const SshOptions& options, const std::string& host,
-                                      const std::vector<std::string>& command) {
+std::vector<std::string> MakeSshArguments(const SshOptions& options, const std::string& host,
+                                          const std::vector<std::string>& command) {
   // The user's settings come first, because ssh takes the first value of a setting. BatchMode: no prompt for a
-  // password. ServerAlive: a network that drops packets is noticed within a minute. No terminal, and no forwarding of
-  // any kind.
+  // password. ServerAlive: a network that drops packets is noticed within a minute. -T, -x, -a: no terminal, no
+  // forwarding of X11 and of the agent.
   std::vector<std::string> arguments;
   for (const std::string& setting : options.settings) arguments.insert(arguments.end(), {"-o", setting});
   for (const std::string& setting :

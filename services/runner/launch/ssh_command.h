@@ -13,7 +13,7 @@
 namespace espalier::launch {
 
 struct SshOptions {
-  std::string program = "ssh";        // path of the client (ProgramPath)
+  std::string program = "ssh";        // path of the client (FindExecutable)
   std::string user;                   // empty: as in ssh_config
   uint16_t port = 0;                  // 0: as in ssh_config
   std::string identity_file;          // empty: as in ssh_config
@@ -23,12 +23,12 @@ struct SshOptions {
 
 // Returns the path of the executable `program` in the PATH of `environment`. Returns `program` unchanged if it contains
 // a slash or is not found.
-std::string ProgramPath(const std::string& program, const EnvironmentMap& environment);
+std::string FindExecutable(const std::string& program, const EnvironmentMap& environment);
 
 // Returns the arguments of ssh, without its own name. The words of `command` are quoted, so that the host's shell
 // passes them on unchanged.
-std::vector<std::string> SshArguments(const SshOptions& options, const std::string& host,
-                                      const std::vector<std::string>& command);
+std::vector<std::string> MakeSshArguments(const SshOptions& options, const std::string& host,
+                                          const std::vector<std::string>& command);
 
 // Returns why a connection ended. `program` is the program that ssh was to run on the host; `ssh_output` is the end of
 // what ssh and that program wrote to standard error. PermissionDenied: a key or a host key was rejected. NotFound: the

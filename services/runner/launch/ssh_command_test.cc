@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(SshCommandTest, QuotesArgumentsForShell) {
-  const auto arguments = SshArguments({}, "10.0.0.1", {"/opt/my espalier/bin/espalier", "host", "it's"});
+  const auto arguments = MakeSshArguments({}, "10.0.0.1", {"/opt/my espalier/bin/espalier", "host", "it's"});
   ASSERT_GE(arguments.size(), 3u);
   EXPECT_EQ(arguments[arguments.size() - 3], "--");
   EXPECT_EQ(arguments[arguments.size() - 2], "10.0.0.1");
@@ -21,7 +21,7 @@ TEST(SshCommandTest, QuotesArgumentsForShell) {
 }
 
 TEST(SshCommandTest, BatchModeKeepsUserHostKeyChecks) {
-  const auto arguments = SshArguments({}, "h", {"x"});
+  const auto arguments = MakeSshArguments({}, "h", {"x"});
   EXPECT_THAT(arguments, Contains("BatchMode=yes"));
   EXPECT_THAT(arguments, Contains("ConnectTimeout=10"));
   EXPECT_THAT(arguments, Not(Contains(HasSubstr("StrictHostKeyChecking"))));
@@ -29,14 +29,14 @@ TEST(SshCommandTest, BatchModeKeepsUserHostKeyChecks) {
 
 // ssh uses the first value of a setting.
 TEST(SshCommandTest, UserOptionsComeFirst) {
-  const auto arguments = SshArguments({.settings = {"ConnectTimeout=1"}}, "h", {"x"});
+  const auto arguments = MakeSshArguments({.settings = {"ConnectTimeout=1"}}, "h", {"x"});
   const auto own = std::find(arguments.begin(), arguments.end(), "ConnectTimeout=10");
   const auto users = std::find(arguments.begin(), arguments.end(), "ConnectTimeout=1");
   EXPECT_LT(users - arguments.begin(), own - arguments.begin());
 }
 
 TEST(SshCommandTest, UserPortAndKey) {
-  const auto arguments = SshArguments({.user = "ann", .port = 2222, .identity_file = "/k"}, "h", {"x"});
+  const auto arguments = MakeSshArguments({.user = "ann", .port = 2222, .identity_file = "/k"}, "h", {"x"});
   for (const char* word : {"-l", "ann", "-p", "2222", "-i", "/k"}) EXPECT_THAT(arguments, Contains(word));
 }
 

@@ -10,7 +10,7 @@ constexpr std::chrono::milliseconds kStatusTimeout{500};
 
 }  // namespace
 
-Result<std::string> StatusAt(const std::string& admin_address) {
+Result<std::string> FetchStatusAt(const std::string& admin_address) {
   return http::Get("http://" + admin_address + "/status", kMaxStatusBytes, Deadline::After(kStatusTimeout));
 }
 

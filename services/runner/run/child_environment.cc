@@ -20,8 +20,8 @@ EnvironmentMap StoreEnvironment(const job::S3Storage& s3) {
   return environment;
 }
 
-std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool first_life) {
-  if (!first_life) return {};
+std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool is_first_start) {
+  if (!is_first_start) return {};
   const std::string of_role = std::string("ESPALIER_FAILPOINTS_") + UpperCase(ToString(child.role));
   for (const std::string& name : {of_role + "_" + std::to_string(child.index), of_role}) {
     const auto found = own.find(name);

@@ -13,9 +13,9 @@ namespace espalier::run {
 // inherit them.
 EnvironmentMap StoreEnvironment(const job::S3Storage& s3);
 
-// Returns the value of ESPALIER_FAILPOINTS for a child. For trainer 1 it is ESPALIER_FAILPOINTS_TRAINER_1 of `own`, or
-// if that is not set, ESPALIER_FAILPOINTS_TRAINER. Returns an empty string for restarts, so that a failpoint triggers
-// only in the child's first process.
-std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool first_life);
+// Returns the value of ESPALIER_FAILPOINTS for a child. For trainer 1 it is ESPALIER_FAILPOINTS_TRAINER_1 of `own`,
+// this process's environment, or if that is not set, ESPALIER_FAILPOINTS_TRAINER. Returns an empty string for restarts,
+// so that a failpoint triggers only in the child's first process.
+std::string FailpointsFor(ChildId child, const EnvironmentMap& own, bool is_first_start);
 
 }  // namespace espalier::run

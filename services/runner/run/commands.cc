@@ -45,7 +45,7 @@ void AllowPlaintext(const Site& site, process::ChildSpec* spec) {
   if (site.plaintext_to_others) spec->arguments.push_back("--insecure-listen-any");
 }
 
-// Sets the number of threads as environment variables, because the math library reads it when it is loaded.
+// Sets the number of threads as environment variables, because the math libraries read them when they are loaded.
 void SetMathThreads(const job::DistTraining& job, process::ChildSpec* spec) {
   const std::string threads = std::to_string(job.trainer_threads);
   spec->environment["OMP_NUM_THREADS"] = threads;
@@ -151,8 +151,8 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
   spec.program = options.program.front();
   spec.arguments.assign(options.program.begin() + 1, options.program.end());
   spec.folder = site.working_folder;
-  const Result<rpc::HostPort> meeting = rpc::ParseHostPort(peers.rendezvous);
-  ESPALIER_CHECK(meeting.ok()) << meeting.status().message();
+  const Result<rpc::HostPort> rendezvous = rpc::ParseHostPort(peers.rendezvous);
+  ESPALIER_CHECK(rendezvous.ok()) << rendezvous.status().message();
   // An empty value counts as not set and hides a variable of the caller's environment.
   spec.environment.merge(
       std::map<std::string, std::string>{{"ESPALIER_JOB", site.paths.JobFile()},
@@ -173,8 +173,8 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
                                          {"RANK", std::to_string(rank)},
                                          {"WORLD_SIZE", std::to_string(job.trainer_replicas)},
                                          {"LOCAL_RANK", std::to_string(site.local_rank)},
-                                         {"MASTER_ADDR", meeting->host},
-                                         {"MASTER_PORT", std::to_string(meeting->port)}});
+                                         {"MASTER_ADDR", rendezvous->host},
+                                         {"MASTER_PORT", std::to_string(rendezvous->port)}});
   SetMathThreads(job, &spec);
   return spec;
 }

@@ -15,13 +15,14 @@ namespace espalier::run {
 // Options of the command line that concern the roles' processes.
 struct RoleOptions {
   std::string program_folder;   // folder of the role binaries on this machine
-  std::string access = "auto";  // mapped, rpc or auto
-  bool audit = false;
+  std::string access = "auto";  // --access: mapped, rpc or auto
+  bool audit = false;           // --audit: trainers record their samples
   // The user's program with its arguments, which runs instead of the trainers. If the command line has none, the
   // program of the document (spec.trainers.program) is used; if that is missing too, the trainers run.
   std::vector<std::string> program = {};
   bool program_is_documents = false;  // `program` was taken from the document
-  // Folder of the document's script on the ranks' machines; empty: RunPaths::ScriptFolder().
+  // Folder of the document's script on the ranks' machines, absolute or relative to Site::working_folder; empty:
+  // RunPaths::ScriptFolder().
   std::string script_folder = {};
 
   bool has_program() const { return !program.empty(); }
@@ -34,7 +35,8 @@ struct RoleOptions {
 // What differs between the processes that are started for one child.
 struct Life {
   uint64_t incarnation = 1;
-  // Address of the child's earlier process, which clients use. Empty: there was none, and any port is suitable.
+  // Address of the child's earlier process, which clients use. Empty for the first process, which listens on
+  // Site::port.
   std::string address;
 };
 
@@ -45,10 +47,13 @@ struct PartitionerPeers {
   std::string group = {};  // unique name; empty if size is 1
   int threads = 0;         // 0: the number of the machine's processors
 };
+
+// Returns the command of a partitioner. Here and below, paths and addresses are those of `site`.
 process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
                                       const PartitionerPeers& peers);
 // Returns the command of server number `server` (server_numbering.h).
 process::ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
+// Returns the command of sampler `index`. `servers`: as TrainerPeers::servers.
 process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t index, const std::vector<std::string>& servers, const Life& life);
 
@@ -58,7 +63,8 @@ struct TrainerPeers {
   // host:port of the rendezvous of the ranks. Trainer 0 publishes it; programs get it as MASTER_ADDR and MASTER_PORT.
   std::string rendezvous;
 };
-// The trainer resumes from the newest checkpoint below the job's output.uri, if there is one.
+// Returns the command of trainer `rank`, which resumes from the newest checkpoint below the job's output.uri, if there
+// is one.
 process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job,
                                   uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
 

@@ -1,5 +1,5 @@
 // Reads the user's document and converts it to job.json, the document that the processes of a run read: all paths are
-// absolute, and the locations that `run` decides are filled in.
+// absolute, and the locations that `espalier run` decides are filled in.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // An incarnation number must never be used twice below a prefix. FindEarlierRun therefore takes the maximum over all
 // traces: the outputs' manifest, checkpoints and results/<incarnation>/. DeleteEarlierRun deletes the outputs' manifest
-// first, then the checkpoints (each of which removes its own manifest first), then the results.
+// first, then the checkpoints (of each, the checkpoint's manifest first), then the results.
 #include "services/runner/run/job_prefix.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::string PositionIn(const format::CheckpointManifest& manifest) {
   return "epoch " + std::to_string(manifest.epoch) + ", step " + std::to_string(manifest.next_step);
 }
 
-std::string NameIn(const std::string& result_json) {
+std::string JobNameIn(const std::string& result_json) {
   const auto result = nlohmann::json::parse(result_json, nullptr, /*allow_exceptions=*/false);
   return result.is_object() && result.contains("name") && result["name"].is_string() ? result["name"] : "";
 }
@@ -60,7 +60,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   ASSIGN_OR_RETURN(const format::OutputsManifest manifest, ReadCommitted(prefix));
   const uint64_t committed = manifest.incarnation;
   earlier.newest_incarnation = committed;
-  earlier.job_name = NameIn(manifest.result_json);
+  earlier.job_name = JobNameIn(manifest.result_json);
   ASSIGN_OR_RETURN(earlier.checkpoints,
                    format::ListCheckpoints(*prefix.store, storage::JoinKey(prefix.prefix, kCheckpoints)));
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
@@ -74,7 +74,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(results.size() - kResults.size());
     const std::optional<uint64_t> incarnation = format::IncarnationOfResult(below);
-    if (!incarnation.has_value()) continue;  // not of a run
+    if (!incarnation.has_value()) continue;  // not written by a run
     earlier.result_keys.push_back(object.key);
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, *incarnation);
   }

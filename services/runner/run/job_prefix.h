@@ -17,7 +17,7 @@ struct EarlierRun {
   // resume.
   bool outputs_committed = false;
   std::string job_name;                  // from the result of the committed outputs; empty if there is none
-  std::vector<std::string> result_keys;  // objects below results/<incarnation>/; others are not a run's
+  std::vector<std::string> result_keys;  // keys of all objects below results/<incarnation>/
 
   // Returns the newest complete checkpoint, owned by this object; null if there is none.
   const format::CheckpointListing* NewestCheckpoint() const;
@@ -32,12 +32,12 @@ Status DeleteEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& 
 
 // Returns the position from which a run would resume: "epoch 12, step 3", or "the beginning" without a checkpoint.
 std::string PositionText(const EarlierRun& earlier);
-// Returns the position of the checkpoint that a document names (checkpoint.resumeFrom): a checkpoint itself, or a
-// folder, of which the newest complete checkpoint is taken. NotFound if there is none.
+// Returns the position of the checkpoint that a document names (checkpoint.resumeFrom). `named` is a checkpoint, or a
+// folder of checkpoints, of which the newest complete one is used. NotFound if there is none.
 Result<std::string> DescribePosition(const storage::StoreLocation& named);
 // Returns the position of the newest checkpoint below `prefix` now, for messages. An error becomes part of the text.
 std::string NewestPositionText(const storage::StoreLocation& prefix);
 // Returns "the newest checkpoint (<error>)", for a position that could not be read.
-std::string UnknownPositionText(const Status& why);
+std::string UnknownPositionText(const Status& reason);
 
 }  // namespace espalier::run

@@ -121,7 +121,7 @@ Result<std::string> LocalFleet::FetchStatus(ChildId child) {
   if (found == members_.end() || found->second.admin_address.empty()) {
     return NotFound(ToString(child) + " has not reported the address of its admin port yet");
   }
-  return StatusAt(found->second.admin_address);
+  return FetchStatusAt(found->second.admin_address);
 }
 
 unsigned ServerThreads(unsigned processors, uint32_t num_servers) {

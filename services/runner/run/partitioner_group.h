@@ -1,7 +1,7 @@
 // Chooses the group name by which the partitioners of a run find each other in the store.
 //
-// A partitioner that fails while others run is restarted with the same name and continues after the work that it has
-// done. If all partitioners have ended and none succeeded, the store may contain an error that ends every group of
+// A partitioner that fails while others run is restarted with the same name and continues its earlier
+// work. If all partitioners have ended and none succeeded, the store may contain an error that ends every group of
 // this name (partitioner/group/process_group.h). They are then restarted with a new name.
 #pragma once
 
@@ -19,6 +19,7 @@ class PartitionerGroup {
   // store are not used.
   explicit PartitionerGroup(uint32_t size);
 
+  // Call these when a partitioner is started and when it has ended; `ok`: with exit code 0.
   void NoteStart(uint32_t rank);
   void NoteEnd(uint32_t rank, bool ok);
 

@@ -9,7 +9,8 @@
 
 namespace espalier::run {
 
-// Returns the absolute path of a plugin. A relative path is relative to `folder`; empty: the working directory.
+// Returns the absolute path of a plugin. A relative path is relative to `folder`, or to the working directory
+// if `folder` is empty.
 std::string PluginPath(const std::string& path, const std::string& folder);
 
 // Checks that each plugin is a readable regular file of this machine. NotFound, PermissionDenied and InvalidArgument

@@ -2,9 +2,10 @@
 // on stores, restart services, start absent roles in their order, advance the trainer group. It can be called at any
 // time and any number of times; wake_at_ is the earliest time at which a timer changes its result.
 //
-// A failed trainer group passes through: failure (group_failed_at_) -> after `consequences`, SIGTERM to those that
-// still run (group_asked_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names the cause and
-// either schedules the next group (group_due_) or sets failed_since_, after which nothing is started any more.
+// A failed trainer group passes through: failure (group_failed_at_) -> after `settle_time`, SIGTERM to the
+// trainers that still run (group_signaled_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names
+// the cause and either schedules the next group (group_due_) or sets failed_since_, after which nothing is started any
+// more.
 #include "services/runner/run/recovery_plan.h"
 
 #include <signal.h>
@@ -41,7 +42,7 @@ void RecoveryPlan::OnReady(ChildId id, SteadyTime now) {
 
 void RecoveryPlan::OnEnded(ChildId id, process::ExitState exit, SteadyTime now) {
   Child& child = children_.at(id);
-  if (child.life == Life::kReady && now - child.ready_at >= options_.healthy) child.deaths_in_a_row = 0;
+  if (child.life == Life::kReady && now - child.ready_at >= options_.healthy_after) child.deaths_in_a_row = 0;
   child.life = Life::kEnded;
   child.exit = exit;
   child.ended_at = now;
@@ -97,7 +98,7 @@ bool RecoveryPlan::IsDone(Role role) const {
 
 // Committing the outputs is the last step of rank 0 before it exits with 0.
 bool RecoveryPlan::OutputsAreCommitted() const {
-  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // the others may still run
+  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // other ranks may still run
   const Child& first = children_.at({Role::kTrainer, 0});
   return first.life == Life::kEnded && first.exit.ok() && first.was_ready;
 }
@@ -111,9 +112,9 @@ bool RecoveryPlan::HasFailed(ChildId id, const Child& child) const {
     case Role::kTrainer: break;
   }
   if (child.exit.ok()) return !child.was_ready;
-  if (OutputsAreCommitted() && child.asked_to_end) return false;  // a straggler that was ended
+  if (OutputsAreCommitted() && child.is_signaled) return false;  // a straggler that was ended
   // The outputs are complete, so a trainer that is killed or stopped during its shutdown has not failed.
-  const ExitCode code = child.exit.Class();
+  const ExitCode code = child.exit.ToExitCode();
   return !(OutputsAreCommitted() && (code == ExitCode::kUnavailable || code == ExitCode::kAskedToStop));
 }
 
@@ -228,13 +229,13 @@ void RecoveryPlan::BeginGroup(SteadyTime now) {
 // not are signaled.
 void RecoveryPlan::EndGroup(SteadyTime now) {
   if (RunningTrainers().empty()) return DecideGroup(now);
-  if (!group_asked_at_.has_value()) {
-    if (now < *group_failed_at_ + options_.consequences) return WakeBy(*group_failed_at_ + options_.consequences);
-    group_asked_at_ = now;
+  if (!group_signaled_at_.has_value()) {
+    if (now < *group_failed_at_ + options_.settle_time) return WakeBy(*group_failed_at_ + options_.settle_time);
+    group_signaled_at_ = now;
     SignalTrainers(SIGTERM);
   }
   if (group_killed_) return;
-  if (now < *group_asked_at_ + options_.trainer_grace) return WakeBy(*group_asked_at_ + options_.trainer_grace);
+  if (now < *group_signaled_at_ + options_.trainer_grace) return WakeBy(*group_signaled_at_ + options_.trainer_grace);
   group_killed_ = true;
   SignalTrainers(SIGKILL);
 }
@@ -250,7 +251,7 @@ void RecoveryPlan::EndStragglers(SteadyTime now) {
 
 void RecoveryPlan::SignalTrainers(int signal_number) {
   for (const ChildId id : RunningTrainers()) {
-    children_.at(id).asked_to_end = true;
+    children_.at(id).is_signaled = true;
     actions_.push_back(action::Signal{id, signal_number});
   }
 }
@@ -258,7 +259,7 @@ void RecoveryPlan::SignalTrainers(int signal_number) {
 // All trainers of a failed group have ended: schedules the next group or gives up.
 void RecoveryPlan::DecideGroup(SteadyTime now) {
   if (failed_since_.has_value()) return;
-  const Failure cause = Cause([](ChildId id) { return id.role == Role::kTrainer; });
+  const Failure cause = FindCause([](ChildId id) { return id.role == Role::kTrainer; });
   bool counted = IsCounted(cause.exit);
   if (counted) {
     stopped_soon_ = false;
@@ -273,7 +274,7 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
     if (id.role == Role::kTrainer) child = Child();
   }
   group_failed_at_.reset();
-  group_asked_at_.reset();
+  group_signaled_at_.reset();
   group_killed_ = false;
   group_due_ = now + DelayAfter(attempts_.counted);
   WakeBy(*group_due_);
@@ -285,7 +286,7 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
 // their start. Then the stop probably did not come from outside, and without counting it the restarts would never end.
 bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
   if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // trainers exit with 75 only after a signal
-  const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy);
+  const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy_after);
   return was_soon && stopped_soon_;
 }
 
@@ -299,9 +300,9 @@ void RecoveryPlan::RequireStoreProbe(const Failure& failure) {
 // due.
 bool RecoveryPlan::MayRestart(SteadyTime now) {
   if (!suspected_store_failure_.has_value()) return true;
-  const SteadyTime look_at = next_probe_at_.value_or(now);
-  if (now < look_at) {
-    WakeBy(look_at);
+  const SteadyTime probe_at = next_probe_at_.value_or(now);
+  if (now < probe_at) {
+    WakeBy(probe_at);
     return false;
   }
   next_probe_at_ = now + options_.probe_interval;  // one probe for all pending restarts
@@ -320,7 +321,7 @@ bool RecoveryPlan::GiveUpOnBadInput() {
   for (const auto& [id, child] : children_) {
     if (!HasFailed(id, child) || RuleFor(child.exit).retry != Retry::kNever) continue;
     // A program that is being ended may fail because its peers' tensors are gone. A real input error will occur again.
-    if (child.asked_to_end && options_.trainer_kind == TrainerKind::kProgram) continue;
+    if (child.is_signaled && options_.trainer_kind == TrainerKind::kProgram) continue;
     over_ = true;
     actions_.push_back(action::GiveUp{{id, child.exit}});
     return true;
@@ -330,17 +331,17 @@ bool RecoveryPlan::GiveUpOnBadInput() {
 
 void RecoveryPlan::GiveUpWhenSettled(SteadyTime now) {
   if (!failed_since_.has_value()) return;
-  const SteadyTime settled = *failed_since_ + options_.consequences;
+  const SteadyTime settled = *failed_since_ + options_.settle_time;
   if (now < settled) return WakeBy(settled);
   over_ = true;
-  actions_.push_back(action::GiveUp{Cause([](ChildId) { return true; })});
+  actions_.push_back(action::GiveUp{FindCause([](ChildId) { return true; })});
 }
 
-Failure RecoveryPlan::Cause(const std::function<bool(ChildId)>& includes) const {
+Failure RecoveryPlan::FindCause(const std::function<bool(ChildId)>& includes) const {
   Failure cause;
   CauseRank highest = CauseRank::kNone;
   for (const auto& [id, child] : children_) {
-    if (!includes(id) || child.asked_to_end || !HasFailed(id, child)) continue;
+    if (!includes(id) || child.is_signaled || !HasFailed(id, child)) continue;
     const CauseRank rank = RuleFor(child.exit).rank;
     if (rank <= highest) continue;
     highest = rank;

@@ -41,7 +41,8 @@ enum class TrainerKind {
 
 struct PlanOptions {
   uint32_t partitioners = 1, servers = 1, samplers = 0, trainers = 1;
-  // Servers whose numbers are equal modulo `partitions` serve the same partition; 0: every server has its own.
+  // Servers whose numbers are equal modulo `partitions` serve the same partition; 0: every server has its own
+  // partition.
   uint32_t partitions = 0;
   TrainerKind trainer_kind = TrainerKind::kEspalier;
   uint64_t first_incarnation = 1;
@@ -50,12 +51,12 @@ struct PlanOptions {
   int64_t backoff_limit = 3;
   // The end of one process makes others fail within milliseconds. Failures are collected for this time before the cause
   // is chosen among them.
-  std::chrono::milliseconds consequences{400};
+  std::chrono::milliseconds settle_time{400};
   std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL, when one trainer has failed
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a restart; doubles each time
   // After a process was ready for this long, its deaths in a row are counted from 0 again. A program that ran for this
   // long did not end with 75 "soon after its start".
-  std::chrono::milliseconds healthy{600000};
+  std::chrono::milliseconds healthy_after{600000};
   std::chrono::milliseconds store_patience{6000};  // from the first failed probe to giving up
   std::chrono::milliseconds probe_interval{1000};  // between two probes of the stores
 };
@@ -139,7 +140,7 @@ class RecoveryPlan {
     SteadyTime ready_at, ended_at;
     int64_t deaths_in_a_row = 0;
     std::optional<SteadyTime> due;  // when an ended child is restarted
-    bool asked_to_end = false;      // this plan has signaled it
+    bool is_signaled = false;       // by this plan
   };
 
   bool IsDone(Role role) const;  // returns whether the next role may start
@@ -168,7 +169,7 @@ class RecoveryPlan {
   void GiveUpWhenSettled(SteadyTime now);
   // Considers the failed children for which `includes` returns true, and returns the failure that is most likely the
   // cause (the first of several equally likely ones).
-  Failure Cause(const std::function<bool(ChildId)>& includes) const;
+  Failure FindCause(const std::function<bool(ChildId)>& includes) const;
   std::chrono::milliseconds DelayAfter(int64_t failures) const;
   void WakeBy(SteadyTime time);
 
@@ -177,14 +178,14 @@ class RecoveryPlan {
   Attempts attempts_;
   SteadyTime group_began_at_;
   bool stopped_soon_ = false;  // the program's previous group ended with 75 soon after its start
-  std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // set while the group is ending
-  std::optional<SteadyTime> group_due_;                         // when the next group starts
+  std::optional<SteadyTime> group_failed_at_, group_signaled_at_;  // set while the group is ending
+  std::optional<SteadyTime> group_due_;                            // when the next group starts
   bool group_killed_ = false;
   // The failure that a store may have caused; nullopt once a probe has reached all stores.
   std::optional<Failure> suspected_store_failure_;
   std::optional<SteadyTime> stores_unreachable_since_, next_probe_at_;
   bool stores_timed_out_ = false;
-  std::optional<SteadyTime> failed_since_;  // when a limit was exceeded; the plan gives up `consequences` later
+  std::optional<SteadyTime> failed_since_;  // when a limit was exceeded; the plan gives up `settle_time` later
   bool over_ = false;
   std::vector<Action> actions_;
   std::optional<SteadyTime> wake_at_;

@@ -71,7 +71,7 @@ TEST_F(ProgramPlanTest, EndsWith75SoonAfterTheStartAreCountedFromTheSecondOn) {
 TEST_F(ProgramPlanTest, ExternalStopsFarApartAreNotCounted) {
   StartProgram();
   for (int stop = 0; stop < 10; ++stop) {
-    now_ += Options().healthy;
+    now_ += Options().healthy_after;
     End(kTrainer0, Code(75));
     End(kTrainer1, Code(75));
     EXPECT_THAT(Next(), ElementsAre("recover trainer-0 0/3"));

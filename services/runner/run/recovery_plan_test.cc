@@ -94,7 +94,7 @@ TEST_F(RecoveryPlanTest, ReplicaRestartsForeverWhileAnotherServes) {
   EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3"));
   End(kServer1, kCrashed);
   EXPECT_THAT(Next(), IsEmpty());
-  EXPECT_THAT(NextAfter(options.consequences), ElementsAre("give up server-1"));
+  EXPECT_THAT(NextAfter(options.settle_time), ElementsAre("give up server-1"));
 }
 
 TEST_F(RecoveryPlanTest, FirstServerOfPartitionIsRequired) {

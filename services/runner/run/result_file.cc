@@ -1,5 +1,6 @@
-// Both kinds of result are completed by AddFacts: fields that describe the job are added only if they are missing, and
-// fields that describe the run replace those in the file. The order of existing fields is kept (ordered_json).
+// AddFacts completes the results of trainers and of programs: fields that describe the job are added only if they are
+// missing, and fields that describe the run replace those in the file. The order of existing fields is kept
+// (ordered_json).
 #include "services/runner/run/result_file.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, c
   }
   if (!text.ok()) return text.status();
   Json result = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");
+  if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is not a JSON object");
   return AddFacts(folder, job, facts, std::move(result));
 }
 

@@ -16,8 +16,8 @@ struct RunFacts {
   std::vector<std::string> warnings;          // of the partitioning
   std::optional<std::string> samples_digest;  // set with --audit
   uint64_t num_expansions = 0;
-  uint64_t incarnation = 0;      // the one that wrote the outputs
-  int64_t trainer_restarts = 0;  // of the whole group
+  uint64_t incarnation = 0;      // the incarnation that wrote the outputs
+  int64_t trainer_restarts = 0;  // restarts of the whole group
   int64_t service_restarts = 0;  // of partitioners, servers and samplers
   double total_seconds = 0;
 };
@@ -31,7 +31,7 @@ struct ProgramResult {
   std::string note;  // message for the user; empty if there is none
 };
 
-// Does the same for the result of a user's program. Fields of a result.json that the program wrote are kept. A run
+// As CompleteResult, for the result of a user's program. Fields of a result.json that the program wrote are kept. A run
 // whose ranks have all succeeded must not fail because of an invalid result.json, so a file that is not a JSON object
 // is renamed to result.json.INCARNATION, and the note reports this.
 Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,

@@ -19,7 +19,7 @@ std::string ToString(ChildId child) {
   return std::string(ToString(child.role)) + "-" + std::to_string(child.index);
 }
 
-std::optional<ChildId> ChildOfName(const std::string& name) {
+std::optional<ChildId> ParseChildId(const std::string& name) {
   if (name == ToString(Role::kPartitioner)) return ChildId{};
   for (const Role role : {Role::kPartitioner, Role::kTrainer, Role::kSampler, Role::kServer}) {
     const std::string prefix = std::string(ToString(role)) + "-";

@@ -23,6 +23,6 @@ struct ChildId {
 // next one "partitioner-1".
 std::string ToString(ChildId child);
 // Returns the child with this name; nullopt if the name is not that of a child.
-std::optional<ChildId> ChildOfName(const std::string& name);
+std::optional<ChildId> ParseChildId(const std::string& name);
 
 }  // namespace espalier::run

@@ -78,8 +78,8 @@ Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   // seeds.
   if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
     return InvalidArgument(
-        "--audit compares the samples of trainers for the same node, which depend on their seeds with "
-        "spec.training.sampling.expand Once: omit it, or set spec.trainers.replicas to 1");
+        "--audit compares the samples of different trainers for the same node, but with spec.training.sampling.expand "
+        "Once these depend on each trainer's seeds: omit --audit, or set spec.trainers.replicas to 1");
   }
   return Status();
 }
@@ -229,7 +229,7 @@ std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool 
 }
 
 // Publishes the outputs and completes result.json. Returns its content.
-Result<std::string> TakeResults(const RunContext& context, const RunFacts& facts) {
+Result<std::string> PublishResults(const RunContext& context, const RunFacts& facts) {
   const RoleOptions& roles = context.options.roles;
   if (roles.has_program()) {
     ASSIGN_OR_RETURN(ProgramResult written, WriteProgramResult(context.folder, context.job, facts, roles.program));
@@ -263,7 +263,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
     RemoveResult(context);
     return Failed(failed->code, failed->message);
   }
-  const Result<std::string> result = TakeResults(context, facts);
+  const Result<std::string> result = PublishResults(context, facts);
   if (!result.ok()) {
     if (!context.options.roles.has_program()) RemoveResult(context);  // a program's own result is kept
     return Failed(result.status());
@@ -337,7 +337,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
-  // A resumed run has its own checkpoints and does not read the files that the job started from again.
+  // A resumed run starts from its own checkpoint, so the files that the job started from are not needed any more.
   if (!options.resume && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};

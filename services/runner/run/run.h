@@ -41,7 +41,7 @@ struct RunOptions {
   bool tls = false;        // use TLS with certificates made for this run, whatever spec.tls.mode is
   RoleOptions roles;
   EnvironmentMap environment;                                          // of this process: store settings, failpoints
-  std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // for each process
+  std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // time for a process to become ready
   std::chrono::milliseconds stop_grace{std::chrono::seconds(15)};      // from SIGTERM to SIGKILL
 };
 

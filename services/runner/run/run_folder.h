@@ -23,7 +23,7 @@ class RunFolder : public RunPaths {
 
   // Removes the files below run/, such as ready files and keys, and creates run/ if it is missing.
   Status RemoveRunFiles() const;
-  // Removes results, outputs and audits, and unless `keep_logs` the logs.
+  // Removes results, outputs and audits, and unless `keep_logs` the logs. Creates audit/ and logs/ if they are missing.
   Status RemoveResults(bool keep_logs) const;
   // The same for a run of a user's program: removes only result.json, and unless `keep_logs` the logs. A program may
   // save files under any other name in this folder.

@@ -31,8 +31,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReadyTick{10};  // longest sleep while a child is awaited
 constexpr milliseconds kRunningTick{200};
 constexpr size_t kLastLines = 15;          // lines of the log in a failure without a termination message
-constexpr size_t kLinesBesidesReason = 5;  // and in a failure with one
-constexpr size_t kMaxAnswerBytes = 64 << 20;
+constexpr size_t kLinesBesidesReason = 5;  // lines of the log after a termination message
+constexpr size_t kMaxReportBytes = 64 << 20;
 
 PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnation) {
   const RunOptions& options = context.options;
@@ -54,7 +54,7 @@ PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnatio
 // "was killed (signal 9)", "crashed (signal 11)", "ended with exit code 74 (...)"
 std::string DescribeExit(const process::ExitState& exit) {
   if (exit.signal == 0) return "ended with " + exit.Describe();
-  const bool killed = exit.Class() == ExitCode::kUnavailable;
+  const bool killed = exit.ToExitCode() == ExitCode::kUnavailable;
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
 }
 
@@ -101,16 +101,16 @@ std::optional<Stop> RunInProgress::Run() {
   if (auto failed = WriteStateAhead()) return failed;
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
   while (true) {
-    if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + Doing()};
+    if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + DescribeActivity()};
     if (auto failed = Report(context_.fleet.Poll())) return failed;
     const std::vector<Action> actions = plan_.Next(Clock::Real().Now());
     for (const Action& action : actions) {
       if (auto failed = std::visit([&](const auto& what) { return Do(what); }, action)) return failed;
     }
     if (succeeded_) return std::nullopt;
-    if (!actions.empty()) NotePids();
+    if (!actions.empty()) WritePids();
     if (auto failed = CheckDeadlines()) return failed;
-    Show();
+    ShowProgress();
     context_.fleet.WaitForEvent(TimeToSleep());
   }
 }
@@ -118,16 +118,16 @@ std::optional<Stop> RunInProgress::Run() {
 std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
   const SteadyTime now = Clock::Real().Now();
   for (const ChildReady& event : events.ready) {
-    TakeReady(event);
+    RecordReady(event);
     plan_.OnReady(event.child, now);
   }
-  if (!events.ready.empty()) NotePids();  // processes on other machines report their pid with the ready file
+  if (!events.ready.empty()) WritePids();  // processes on other machines report their pid with the ready file
   for (const ChildEnded& event : events.ended) {
     plan_.OnEnded(event.child, event.exit, now);
     if (event.child.role != Role::kPartitioner) continue;
     partitioners_.NoteEnd(event.child.index, event.exit.ok());
     if (!partitioners_.all_done()) continue;
-    if (auto failed = ReadPartitionerAnswer()) return failed;
+    if (auto failed = ReadPartitionerReport()) return failed;
     if (auto failed = ProvidePartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
   return ToStop(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
-void RunInProgress::TakeReady(const ChildReady& event) {
+void RunInProgress::RecordReady(const ChildReady& event) {
   const auto place = [&](std::vector<std::string>* addresses) {
     if (addresses->size() <= event.child.index) addresses->resize(event.child.index + 1);
     (*addresses)[event.child.index] = event.ready.address;
@@ -250,13 +250,13 @@ std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
 
 std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
   const process::ExitState& exit = give_up.failure.exit;
-  // The partitioner found an error in the document. Its message is sufficient; the log would not help the user.
   const std::string reason = FindReason(give_up.failure.child);
+  // For an error in the document, the partitioner's message is sufficient; the log would not help the user.
   const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
-                              exit.Class() == ExitCode::kBadDocument && !reason.empty();
+                              exit.ToExitCode() == ExitCode::kBadDocument && !reason.empty();
   if (is_of_document) return Stop{ExitCode::kBadDocument, reason};
   // A child that exits with 0 too early is a bug.
-  return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
+  return Stop{exit.ok() ? ExitCode::kBug : exit.ToExitCode(), FailureText(give_up.failure)};
 }
 
 // The message names the store first: the failed process may only have lost a peer that failed because of the store.
@@ -277,7 +277,7 @@ std::string RunInProgress::FindReason(ChildId child) const {
 std::string RunInProgress::FailureText(const Failure& failure) const {
   const std::string name = ToString(failure.child);
   const std::string log = context_.folder.LogFile(name);
-  std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
+  std::string text = name + " ended with " + failure.exit.Describe() + " while " + DescribeActivity();
   const std::string reason = FindReason(failure.child);
   if (!reason.empty()) text += ": " + reason;
   for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
@@ -290,7 +290,7 @@ std::string RunInProgress::TrainersPhase() const {
   return context_.options.roles.has_program() ? "running the program" : "training";
 }
 
-std::string RunInProgress::Doing() const {
+std::string RunInProgress::DescribeActivity() const {
   const auto awaited = context_.fleet.LongestAwaited();
   if (awaited.has_value() && phase_ != TrainersPhase()) return "waiting for " + ToString(awaited->child);
   return phase_;
@@ -298,20 +298,22 @@ std::string RunInProgress::Doing() const {
 
 std::optional<Stop> RunInProgress::CheckDeadlines() const {
   if (deadline_.has_value() && deadline_->HasPassed()) {
-    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed while " + Doing()};
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed while " + DescribeActivity()};
   }
   const auto awaited = context_.fleet.LongestAwaited();
   if (!awaited.has_value() || Clock::Real().Now() < awaited->since + context_.options.ready_deadline) {
     return std::nullopt;
   }
   const std::string why = awaited->ready_error.ok() ? "" : " (" + awaited->ready_error.message() + ")";
-  return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + ToString(awaited->child) + why};
+  const std::chrono::duration<double> limit = context_.options.ready_deadline;
+  return Stop{ExitCode::kUnavailable, ToString(awaited->child) + " was not ready within " +
+                                          terminal::DurationText(limit.count()) + " (--ready-seconds)" + why};
 }
 
 // Reads the JSON object that partitioner 0 printed to standard output: the location and key of the partitions.
-std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
+std::optional<Stop> RunInProgress::ReadPartitionerReport() {
   const std::string path = context_.folder.OutputFile("partitioner");
-  const Result<std::string> text = ReadFile(path, kMaxAnswerBytes);
+  const Result<std::string> text = ReadFile(path, kMaxReportBytes);
   if (!text.ok()) return Stop{ExitCode::kUnavailable, "the report of espalier-partitioner: " + text.status().message()};
   const auto answer = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };
@@ -322,7 +324,7 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   facts_.partition_key = answer["partitionKey"].get<std::string>();
   const uint32_t count = context_.job.training.graph.partitions.count;
   const bool is_reused = answer.contains("reused") && answer["reused"] == true;
-  context_.progress.End((is_reused ? "reused the partitioning into " + std::to_string(count) + " that was there"
+  context_.progress.End((is_reused ? "reused the existing partitioning into " + std::to_string(count)
                                    : "partitioned into " + std::to_string(count) + " in " +
                                          terminal::DurationText(phase_timer_.Seconds())) +
                         ": " + facts_.partition_uri);
@@ -341,7 +343,7 @@ std::optional<Stop> RunInProgress::ProvidePartitions() {
   return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(provided.code()), provided.message()};
 }
 
-Life RunInProgress::FindLife(ChildId child) const {
+Life RunInProgress::MakeLife(ChildId child) const {
   const auto address = addresses_.find(child);
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
@@ -352,8 +354,8 @@ process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) c
   switch (child.role) {
     case Role::kPartitioner:
       return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersFor(child.index));
-    case Role::kServer: return ServerCommand(site, job, child.index, FindLife(child));
-    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, FindLife(child));
+    case Role::kServer: return ServerCommand(site, job, child.index, MakeLife(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, MakeLife(child));
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {
@@ -383,7 +385,7 @@ void RunInProgress::BeginPhase(ChildId child) {
 }
 
 // Updates the progress display at most every kRunningTick. Best effort: errors of reading a status are ignored.
-void RunInProgress::Show() {
+void RunInProgress::ShowProgress() {
   if (last_shown_.has_value() && Clock::Real().Now() < *last_shown_ + kRunningTick) return;
   last_shown_ = Clock::Real().Now();
   if (phase_ == "partitioning") ShowPartitioning();
@@ -411,7 +413,7 @@ void RunInProgress::ShowWarnings(const std::string& json) {
 void RunInProgress::ShowPartitioning() {
   const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(ToString({Role::kPartitioner, 0})));
   if (!ready.ok()) return;
-  const Result<std::string> answer = StatusAt(ready->admin_address);
+  const Result<std::string> answer = FetchStatusAt(ready->admin_address);
   if (!answer.ok()) return;
   const std::optional<PartitioningView> view = ParsePartitioningStatus(*answer);
   if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);
@@ -419,7 +421,7 @@ void RunInProgress::ShowPartitioning() {
 
 // Writes the running processes to the state file, for users and tests. Errors are ignored; the run does not depend on
 // it.
-void RunInProgress::NotePids() {
+void RunInProgress::WritePids() {
   state_.processes = context_.fleet.Pids();
   (void)WriteRunState(context_.folder.StateFile(), state_);
 }
@@ -432,7 +434,7 @@ milliseconds RunInProgress::TimeToSleep() const {
 
 std::vector<std::string> RunInProgress::StopChildren() {
   std::vector<std::string> killed = context_.fleet.StopAll(context_.options.stop_grace);
-  NotePids();
+  WritePids();
   return killed;
 }
 

@@ -30,7 +30,7 @@ struct Stop {
   std::string message;
 };
 
-// What a run works with. All referenced objects must outlive the RunInProgress.
+// The options and objects of a run. All referenced objects must outlive the RunInProgress.
 struct RunContext {
   const RunOptions& options;
   const RunFolder& folder;
@@ -70,30 +70,30 @@ class RunInProgress {
 
  private:
   std::optional<Stop> Report(const FleetEvents& events);
-  void TakeReady(const ChildReady& event);
+  void RecordReady(const ChildReady& event);
   std::optional<Stop> Do(const action::Start& start);
   std::optional<Stop> Do(const action::BeginIncarnation& begin);
   std::optional<Stop> Do(const action::Signal& signal);
   std::optional<Stop> Do(const action::Recovering& recovering);
-  std::optional<Stop> Do(const action::ProbeStores& look);
+  std::optional<Stop> Do(const action::ProbeStores& probe);
   std::optional<Stop> Do(const action::Succeed& succeed);
   std::optional<Stop> Do(const action::GiveUp& give_up);
   std::optional<Stop> Do(const action::GiveUpOnStores& give_up);
 
   std::optional<Stop> WriteStateAhead() const;
   std::optional<Stop> CheckDeadlines() const;
-  std::optional<Stop> ReadPartitionerAnswer();
+  std::optional<Stop> ReadPartitionerReport();
   std::optional<Stop> ProvidePartitions();
   process::ChildSpec MakeCommand(ChildId child, const Site& site) const;
-  Life FindLife(ChildId child) const;
+  Life MakeLife(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string FindReason(ChildId child) const;
   std::string FailureText(const Failure& failure) const;
   std::string TrainersPhase() const;
-  std::string Doing() const;
-  void Show();
+  std::string DescribeActivity() const;
+  void ShowProgress();
   void ShowPartitioning();
-  void NotePids();
+  void WritePids();
   std::chrono::milliseconds TimeToSleep() const;
 
   const RunContext context_;

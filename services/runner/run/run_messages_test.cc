@@ -73,7 +73,7 @@ TEST_F(RunMessagesTest, ReportsReusedPartitioning) {
   Let("partitioner reuse 0");
   const Said reused = Run();
   ASSERT_EQ(reused.outcome.code, ExitCode::kDone) << reused.outcome.error;
-  EXPECT_THAT(reused.lines, AllOf(HasSubstr("reused the partitioning into 2 that was there: " + place + "\n"),
+  EXPECT_THAT(reused.lines, AllOf(HasSubstr("reused the existing partitioning into 2: " + place + "\n"),
                                   Not(HasSubstr("partitioned into"))));
 }
 

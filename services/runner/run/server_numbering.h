@@ -1,7 +1,7 @@
 // Numbering of a run's graph servers: ordered by replica, then by process within the replica, then by partition. With 2
 // partitions, servers 0 and 1 serve partitions 0 and 1 and hold the mutable tensors. If a replica has 2 processes,
-// servers 2 and 3 are the second processes, on the machines of 0 and 1, and servers 4 and 5 are the first of the next
-// replica.
+// servers 2 and 3 are the second processes, on the machines of servers 0 and 1, and servers 4 and 5 are the first
+// processes of the next replica.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,8 @@ class TlsFiles {
   const std::string job_;  // "namespace/uid", with a random uid
 };
 
-// Returns the same variables with empty values, for every child of a plaintext run, which must not inherit them from
-// this process's environment.
+// Returns the variables of TlsFiles::MakeEnvironment with empty values, for every child of a plaintext run, which must
+// not inherit them from this process's environment.
 EnvironmentMap EnvironmentWithoutTls();
 
 }  // namespace espalier::run

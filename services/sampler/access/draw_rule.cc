@@ -7,10 +7,11 @@ namespace {
 
 Status CheckLength(const char* what, size_t length, size_t expected) {
   if (length == expected) return {};
-  return InvalidArgument(std::to_string(length) + " " + what + " for a query that needs " + std::to_string(expected));
+  return InvalidArgument("a relation of a query has " + std::to_string(length) + " values in " + what + ", expected " +
+                         std::to_string(expected));
 }
 
-// A template for HopQuery and PartitionHopQuery, whose members have the same names.
+// Query is HopQuery or PartitionHopQuery, whose members have the same names.
 template <class Query>
 Status CheckRule(const Query& query) {
   RETURN_IF_ERROR(CheckDrawMethod(query.draw.method, query.draw.replace));

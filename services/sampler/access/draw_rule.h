@@ -10,8 +10,9 @@ namespace espalier::sampler {
 // Returns InvalidArgument if `replace` is true and the method cannot draw with replacement.
 Status CheckDrawMethod(DrawMethod method, bool replace);
 
-// Also checks that every relation with times or walks has one for each destination, and that all relations have walks
-// or none has.
+// Returns InvalidArgument if CheckDrawMethod does, or if a relation's times or walks do not have the expected length:
+// times have one value per destination with a time column and are empty without one; walks have one value per
+// destination in all relations, or are empty in all. Walks need DrawMethod::kNeighbor.
 Status CheckDrawRule(const HopQuery& query);
 Status CheckDrawRule(const PartitionHopQuery& query);
 

@@ -14,27 +14,32 @@
 
 namespace espalier::sampler {
 
-// An edge named by its endpoints, in the order in which a partition searches for it.
+// The endpoints of an edge. They sort by destination, then by source.
 struct EdgeEnds {
   GlobalNodeId destination;
   GlobalNodeId source;
   friend auto operator<=>(const EdgeEnds&, const EdgeEnds&) = default;
 };
 
-// One relation's part of a hop.
+// The request for one relation in a hop.
 struct RelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
-  std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
-  std::span<const int64_t> times = {};   // [destinations] later in-edges are not drawn; empty without draw.time_column
-  std::span<const uint64_t> walks = {};  // [destinations] numbers of random walks (WalkKey); empty: no walks; all
-                                         // relations of a query have walks, or none has
+  std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct if there are no times
+                                               // and no walks
+  // [destinations]: in-edges of destination i that are later than times[i] are not drawn. Empty without
+  // draw.time_column.
+  std::span<const int64_t> times = {};
+  // [destinations]: the numbers of the random walks (WalkKey), or empty for ordinary sampling. Either all relations of
+  // a query have walks or none of them does.
+  std::span<const uint64_t> walks = {};
   // Excluded in-edges: draws are made as if the graph did not have the edges of the relation with these endpoints,
   // parallel edges included. They are excluded before drawing, so other in-edges fill the fan-out. Ascending; outlives
   // the call.
   std::span<const EdgeEnds> excluded = {};
 };
 
+// A request to sample in-edges for one hop.
 struct HopQuery {
   std::vector<RelationQuery> relations;
   uint64_t seed = 0;
@@ -43,8 +48,8 @@ struct HopQuery {
   bool want_edge_ids = false;
 };
 
-// The drawn in-edges of one relation. Those of destination i are sources[offsets[i] .. offsets[i + 1]), in stored order
-// (with replacement: repeated, non-descending).
+// The drawn in-edges of one relation. The in-edges of destination i are at [offsets[i], offsets[i + 1]), in stored
+// order; an in-edge that was drawn repeatedly (with replacement) appears repeatedly, in adjacent places.
 struct RelationSample {
   std::vector<uint64_t> offsets;       // [destinations + 1]
   std::vector<GlobalNodeId> sources;   // [drawn]
@@ -64,12 +69,12 @@ class NeighborSource {
   // column, id out of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
   // Returns U32 [nodes]: the in-degree of each node in the whole graph, in the order of `nodes` (of the relation's
-  // destination type; repetitions allowed). Errors as SampleInEdges.
+  // destination type; repetitions allowed). Errors: as SampleInEdges.
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
   // Returns the values of an integer node column as times, in the order of `nodes`. InvalidArgument: the column is not
   // an integer column, or a time is 2^63 or more. Unimplemented: the source has no node columns.
-  virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
-                                                 Deadline) {
+  virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId /*type*/, const std::string& column,
+                                                 std::span<const GlobalNodeId> /*nodes*/, Deadline /*deadline*/) {
     return Unimplemented("this source of neighbors has no node column '" + column + "'");
   }
 };

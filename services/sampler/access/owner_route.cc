@@ -40,9 +40,10 @@ RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRo
 }
 
 std::vector<uint64_t> EqualRanges(uint64_t num_ids, uint64_t num_ranges) {
-  const uint64_t whole = num_ids / num_ranges, rest = num_ids % num_ranges;  // n p may overflow
+  // The product num_ids * p may overflow.
+  const uint64_t quotient = num_ids / num_ranges, remainder = num_ids % num_ranges;
   std::vector<uint64_t> first;
-  for (uint64_t p = 0; p <= num_ranges; ++p) first.push_back(whole * p + rest * p / num_ranges);
+  for (uint64_t p = 0; p <= num_ranges; ++p) first.push_back(quotient * p + remainder * p / num_ranges);
   return first;
 }
 

@@ -1,4 +1,8 @@
-// Groups ids by the partition that owns them, so that each partition gets one request, and records the original order.
+// Groups ids by the partition that owns them, so that each partition gets one request, and records which partition owns
+// which id, so that the responses can be put back into the order of the ids.
+//
+// In this file `first` has one entry for each range and one more: range p is [first[p], first[p + 1]), and first[0] is
+// 0. The range of a partition contains the ids that it owns (PartitionBook::NodeFirst).
 #pragma once
 
 #include <span>
@@ -11,20 +15,21 @@ namespace espalier::sampler {
 
 template <class LocalId>
 struct OwnerRouteOf {
-  std::vector<uint32_t> owner;               // [ids]; empty where one partition owns everything
-  std::vector<std::vector<LocalId>> locals;  // [partitions] each in the order of the ids
+  std::vector<uint32_t> owner;               // [ids] the owning partition; empty if there is only one partition
+  std::vector<std::vector<LocalId>> locals;  // [partitions] the local ids that each owns, in the order of the ids
 };
 using OwnerRoute = OwnerRouteOf<LocalNodeId>;
 using RowRoute = OwnerRouteOf<LocalRowId>;
 
-// Returns the route of ids below first.back(); `first` as in PartitionBook::NodeFirst.
+// Returns the owners and local ids of global ids, all below first.back().
 OwnerRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalNodeId> nodes);
 RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRowId> rows);
 
-// Finds the range of `first` that contains an id.
+// Returns the index of the range that contains `id`, which is below first.back().
 uint32_t FindRange(std::span<const uint64_t> first, uint64_t id);
 
-// Returns [num_ranges + 1]: ids [0, n) in equal ranges, range p of P being [n p / P, n (p + 1) / P).
+// Returns [num_ranges + 1]: divides [0, num_ids) into ranges whose sizes differ by at most one. Range p begins at
+// floor(num_ids * p / num_ranges).
 std::vector<uint64_t> EqualRanges(uint64_t num_ids, uint64_t num_ranges);
 
 }  // namespace espalier::sampler

@@ -1,5 +1,6 @@
-// The interface of the owner of one partition, in local ids. `shard::GraphShard` implements it in this process (in a
-// graph server, or in a client that mapped the same files), `client::RemotePartition` calls a server over gRPC, and
+// The interface to the owner of one partition. Owned nodes are identified by local ids, all other nodes and all edges
+// by global ids. `shard::GraphShard` implements the interface for a partition in its own process (a graph server, or a
+// client that has mapped the partition's files), `client::RemotePartition` calls a server over gRPC, and
 // PartitionedGraph combines the responses of all partitions.
 #pragma once
 
@@ -58,33 +59,34 @@ struct PartitionSeeds {
   Tensor edge_ids = {};  // U32 or U64 [k] global ids if SeedQuery::want_edge_ids; else empty
 };
 
-// Whether a plugin's function changes mutable tensors. The caller states it, and the server refuses a mismatch
-// (InvalidArgument). A call that changes tensors has a number, by which it runs once even if its message arrives
-// repeatedly.
+// Whether a plugin's function changes mutable tensors. The caller must state it correctly (otherwise InvalidArgument).
+// Calls that change tensors are numbered, so that a call runs once even if its message arrives repeatedly.
 enum class TensorEffect { kNone, kChanges };
 
 // Thread-safe. Arguments are untrusted (they come from RPCs): ids out of range, unknown names and excessive requests
 // return InvalidArgument, NotFound or ResourceExhausted, and never cause undefined behavior. Each call completes
-// exactly once through `done`.
+// exactly once through `done`. Memory that a span or sink refers to must outlive the completion; other arguments that
+// are passed by reference are copied if they are needed after the call returns.
 class PartitionAccess {
  public:
   virtual ~PartitionAccess() = default;
   virtual PartitionId partition() const = 0;
-  // Returns whether the partition is in this process, so that calls need no messages. Reading a repeated row twice then
-  // costs less than finding the repetition.
+  // Returns whether the partition is in this process, so that calls need no messages. Callers then need not remove
+  // repeated rows from a request: reading a row twice costs less.
   virtual bool is_in_process() const { return false; }
 
   // Draws the in-edges of one hop.
   virtual void SampleInEdges(PartitionHopQuery query, Deadline deadline, Done<PartitionHopSample> done) = 0;
-  // Gathers rows of an immutable column into `sink`. `nodes` outlives the completion.
+  // Gathers rows of an immutable column, or original ids (kOriginalIdColumn), into `sink`.
   virtual void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, RowSink sink,
                           Deadline deadline, DoneStatus done) = 0;
-  // Returns the own seeds of a step, at their positions of the global batch.
+  // Returns the seeds of a step that this partition owns, with their positions in the global batch.
   virtual void SeedsOfStep(const SeedQuery& query, Deadline deadline, Done<PartitionSeeds> done) = 0;
-  // Returns the global ids (U32 or U64) of original ids in this partition's directory slice.
+  // Returns the global ids (U32 or U64) of original ids. Each partition stores the global ids of one range of original
+  // ids (its directory slice, docs/partition-format.md); OutOfRange names an id outside of this range.
   virtual void ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
                            Done<Tensor> done) = 0;
-  // Returns U32 [nodes]: in-degrees under one edge type.
+  // Returns U32 [nodes]: the number of in-edges of `type` of each node.
   virtual void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
   // Returns the endpoints of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
@@ -93,7 +95,7 @@ class PartitionAccess {
   virtual void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                               Deadline deadline, Done<Tensor> done) = 0;
   // Calls `function` ("plugin/function") of the server's plugins with `request`, U8 [n], and returns its response, U8
-  // [k] (docs/server-plugins.md). Unimplemented if there is no such function, as is always the case without a server.
+  // [k] (docs/server-plugins.md). Unimplemented if there is no such function; a partition without a server has none.
   virtual void CallFunction(const std::string& function, const Tensor& request, TensorEffect effect, Deadline deadline,
                             Done<Tensor> done) {
     (void)request, (void)effect, (void)deadline;

@@ -18,21 +18,22 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
                            std::to_string(kMaxTrainers));
   }
   if (spec.first_version >= uint64_t{1} << 62) {
-    return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version));
+    return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version) +
+                           "; expected less than 2^62");
   }
   RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
   RETURN_IF_ERROR(CheckIsNotState(spec.id.name));
-  return CheckSpec(RowsOfEmbedding(spec));
+  return CheckSpec(ToRowsSpec(spec));
 }
 
-TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec) {
+TensorSpec ToRowsSpec(const EmbeddingSpec& spec) {
   TensorSpec rows{
       .id = spec.id, .dtype = spec.dtype, .row_shape = {int64_t{spec.width}}, .initializer = spec.initializer};
   rows.id.incarnation = spec.incarnation;
   return rows;
 }
 
-TensorId StateOfEmbedding(TensorId embedding) {
+TensorId ToStateId(TensorId embedding) {
   embedding.name += kStateSuffix;
   return embedding;
 }

@@ -1,5 +1,5 @@
-// The interface of the owner of one partition's learnable rows: tensors that the owner itself updates with the
-// gradients of all trainers, step by step. `shard::Embeddings` implements it in this process.
+// The interface to the owner of one partition's learnable rows: tensors that the owner itself updates with the
+// gradients of all trainers, step by step. `shard::Embeddings` implements it in the owner's process.
 //
 // The protocol. Rows have a version, initially 0. In step t = 0, 1, ... every trainer reads the rows that it needs at
 // version t and then sends their gradients for step t, or an empty marker if it has none. When the gradients of the
@@ -31,13 +31,13 @@ namespace espalier::sampler {
 struct EmbeddingSpec {
   // id.creation, the creation number, is shared by all trainers of a run and unique to the run (UniqueNumber). It
   // distinguishes the rows and messages of this run from those of another run of the same incarnation. 0: runs are not
-  // distinguished, so Create with an equal specification returns the existing rows.
+  // distinguished, so Create with an equal specification keeps the existing rows.
   TensorId id;
   DType dtype = DType::kF32;  // of the rows as read: F32, F16 or BF16; updates always use F32
   uint32_t width = 0;         // values of a row
   Initializer initializer;
   SparseOptimizer optimizer;
-  uint32_t num_trainers = 1;   // whose gradients form a step
+  uint32_t num_trainers = 1;   // number of trainers whose gradients form a step
   uint64_t first_version = 0;  // of the rows at creation: number of steps that the restored values include
   uint64_t incarnation = 0;    // of the job that trains the rows
 };
@@ -45,19 +45,22 @@ struct EmbeddingSpec {
 // Returns OK, or InvalidArgument with what is wrong with the specification.
 Status CheckEmbedding(const EmbeddingSpec& spec);
 // Returns the specification of the tensor that holds the rows.
-TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec);
-// Returns the id of the tensor that holds the state, F32 [rows, StateRowWidth]: the F32 weights if the rows are rounded
-// from them, then the optimizer's state. There is none if StateRowWidth is 0.
-TensorId StateOfEmbedding(TensorId embedding);
+TensorSpec ToRowsSpec(const EmbeddingSpec& spec);
+// Returns the id of the tensor that holds the state, F32 [rows, StateRowWidth]. A row has the F32 weights if the
+// embedding's dtype is F16 or BF16, then the optimizer's state. The tensor does not exist if StateRowWidth is 0.
+TensorId ToStateId(TensorId embedding);
+// Returns the number of F32 values in one row of the state.
 size_t StateRowWidth(const EmbeddingSpec& spec);
 
 // A part of one trainer's gradients for one step. A trainer without gradients sends one piece without rows.
 struct GradientPiece {
   uint64_t step = 0;
   Rank rank;
-  uint32_t piece = 0;  // in batch order; a repeated (step, rank, piece) is ignored
+  uint32_t piece = 0;  // number of the piece, in batch order; a repeated (step, rank, piece) is ignored
   uint32_t num_pieces = 1;
-  double learning_rate = 0;      // of the step: that of rank 0 is used; all pieces must have the same to within 1e-12
+  // The step's learning rate. Rank 0's value is used. The values of all pieces must agree within a relative error of
+  // 1e-12.
+  double learning_rate = 0;
   std::vector<LocalRowId> rows;  // may be repeated
   Tensor gradients;              // F32 [rows.size(), width]
 };
@@ -70,13 +73,13 @@ class PartitionEmbeddings {
 
   // Creates rows at spec.first_version with the initializer's values. Succeeds if they exist with the same
   // specification; AlreadyExists for another specification, or if a column or another tensor has the name. The first
-  // specification of a newer incarnation replaces everything that older incarnations of the job have left, before
-  // memory is allocated; Aborted if a newer incarnation has created any rows. A specification of another run
-  // (id.creation) of the same incarnation replaces the rows of its name; further calls of the run whose rows were
-  // replaced return Aborted.
+  // Create of a newer incarnation drops all rows and tensors of the job's older incarnations before it allocates
+  // memory; Aborted if a newer incarnation has created any rows. A Create of another run (id.creation) of the same
+  // incarnation replaces the rows that have the name; further calls of the run whose rows were replaced return Aborted.
   virtual void Create(const EmbeddingSpec& spec, Deadline deadline, DoneStatus done) = 0;
-  // Copies row i, of `dtype`, to its place in the sink. Waits until the rows have that version; DeadlineExceeded if
-  // they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the completion.
+  // Copies row rows[i], of EmbeddingSpec::dtype, to the sink as its row i. Waits until the rows have `version`;
+  // DeadlineExceeded if they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the
+  // completion.
   virtual void Read(const TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows, RowSink sink,
                     Deadline deadline, DoneStatus done) = 0;
   // Adds a piece. Completes as soon as the piece is stored, or at once if it was stored before, with two exceptions.

@@ -1,6 +1,6 @@
-// The interface of the owner of one partition's part of mutable tensors, in local rows. `shard::MutableTensors`
-// implements it in this process, `client::RemoteTensors` calls a server over gRPC, and PartitionedTensors combines the
-// responses of all partitions.
+// The interface to the owner of one partition's part of mutable tensors; rows are identified by local ids.
+// `shard::MutableTensors` implements it in the owner's process, `client::RemoteTensors` calls a server over gRPC, and
+// PartitionedTensors combines the responses of all partitions.
 #pragma once
 
 #include <functional>
@@ -29,27 +29,28 @@ struct TensorDescription {
 
 // Thread-safe. Arguments are untrusted (they come from RPCs): unknown names, arguments that do not fit and excessive
 // requests return NotFound, InvalidArgument or ResourceExhausted, and never cause undefined behavior. Every change is
-// applied once, even if its message is repeated; a read that starts after the change has completed sees it. A change of
-// few rows is applied as a whole or not at all. Over RPC a large Write is split into pieces, each of which is applied
-// as a whole or not at all. Unavailable: the rows are being created or filled (over RPC, the client retries).
+// applied once, even if its message is repeated; a read that starts after the change has completed sees it. A change is
+// applied completely or not at all; over RPC, this holds for each of the pieces into which a large Write is split.
+// Unavailable: the rows are being created or filled (over RPC, the client retries).
 class PartitionTensors {
  public:
   virtual ~PartitionTensors() = default;
-  // Returns whether the partition is in this process, so that calls need no messages. Reading a repeated row twice then
-  // costs less than finding the repetition.
+  // Returns whether the partition is in this process, so that calls need no messages. Callers then need not remove
+  // repeated rows from a request: reading a row twice costs less.
   virtual bool is_in_process() const { return false; }
 
   // Creates rows with their first values. Partition 0 keeps the register of names and is called first, with `creation`
   // 0: it creates its rows under the next number or, if the name is taken, returns the tensor that has the name; the
   // caller checks whether that tensor fits. Unavailable: another maker is creating the tensor. If a maker has not
-  // called Complete by its deadline, its rows are dropped. The other partitions are called with the number that
-  // partition 0 has returned. The new rows replace rows with a lower number of the same register, which partition 0 has
-  // dropped before. Aborted: rows with a higher number have the name, or the rows with this number have been dropped
-  // already. NotFound: rows of another register have the name, so partition 0 has lost its part of their tensor.
+  // called Complete by the deadline of its Create, the next maker's Create drops its rows. The other partitions are
+  // called with the number that partition 0 has returned. The new rows replace rows with a lower number of the same
+  // register, which partition 0 has dropped before. Aborted: rows with a higher number have the name, or the rows with
+  // this number have been dropped already. NotFound: rows of another register have the name, so partition 0 has lost
+  // its part of their tensor.
   //
-  // AlreadyExists if an immutable column has the name. The first tensor of a newer incarnation replaces everything that
-  // older incarnations of its job have left. Aborted if a newer incarnation has created any tensor: a request sent
-  // before the newer incarnation's first one may arrive after it.
+  // AlreadyExists if an immutable column has the name. The first Create of a newer incarnation drops all tensors of the
+  // job's older incarnations. Aborted if a newer incarnation has created any tensor: a request of an older incarnation
+  // may arrive late.
   virtual void Create(const TensorSpec& spec, uint64_t creation, Deadline deadline, Done<TensorDescription> done) = 0;
   // Records that all partitions have the rows of this creation. Called on partition 0. NotFound if the tensor no longer
   // exists.
@@ -62,14 +63,15 @@ class PartitionTensors {
   // the tensor is complete.
   virtual void Abandon(const TensorId& tensor, uint64_t maker, Deadline deadline, DoneStatus done) = 0;
 
-  // Copies row i to its place in the sink. `rows` outlives the completion.
+  // Copies row rows[i] to the sink as its row i. `rows` outlives the completion.
   virtual void Read(const TensorId& tensor, std::span<const LocalRowId> rows, RowSink sink, Deadline deadline,
                     DoneStatus done) = 0;
   // Writes rows. values: the tensor's dtype, [rows.size(), row_shape...], applied in order. Rows may be repeated,
   // except for kAssign over RPC, where any of the repeated values may win.
   virtual void Write(const TensorId& tensor, RowWrite write, std::vector<LocalRowId> rows, Tensor values,
                      Deadline deadline, DoneStatus done) = 0;
-  // Combines every row of `tensor` with that of the tensor `from` of the same rows, dtype and shape.
+  // Combines every row of `tensor` with the same row of the tensor `from`, which must have the same row space, dtype
+  // and row shape.
   virtual void Combine(const TensorId& tensor, RowWrite write, const TensorId& from, Deadline deadline,
                        DoneStatus done) = 0;
 

@@ -9,7 +9,7 @@ namespace espalier {
 
 // The global id of the row's node or edge; for own rows (RowsOf::kOwn), the number of the row.
 using GlobalRowId = StrongId<struct GlobalRowTag, uint64_t>;
-// Dense within one partition and row space: global - first of the range.
+// The id within one partition and row space: the global id minus the partition's first global id (FirstRows).
 using LocalRowId = StrongId<struct LocalRowTag, uint32_t>;
 
 }  // namespace espalier

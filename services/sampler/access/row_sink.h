@@ -17,7 +17,7 @@ using DoneStatus = std::function<void(Status)>;
 
 // The destination of rows: row i is written to out + positions[i] * row_bytes.
 struct RowSink {
-  std::byte* out = nullptr;
+  std::byte* out = nullptr;             // outlives the call's completion
   size_t row_bytes = 0;                 // must equal the column's (InvalidArgument otherwise)
   std::span<const uint32_t> positions;  // one per row; outlives the call's completion
 };

@@ -6,8 +6,9 @@
 
 namespace espalier::sampler {
 
-Status RowSource::GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                               std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline) {
+Status RowSource::GatherRowsToPlaces(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                     std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
+                                     Deadline deadline) {
   ASSIGN_OR_RETURN(const Tensor rows, GatherRows(type, column, nodes, deadline));
   const size_t row_bytes = rows.row_bytes();
   for (size_t i = 0; i < places.size(); ++i) {

@@ -25,10 +25,10 @@ struct ColumnDescription {
   DType dtype;
   std::vector<int64_t> row_shape;  // without the first dimension
   // For an I8 column of scaled values: one scale for each element of a row (graph/feature_scales.h). A RowSource
-  // returns and caches the integers; readers that compute with them widen them.
+  // returns and caches the integers; GatherValues converts them to F32.
   std::vector<float> scales = {};
 
-  // Returns the dtype of the values that the column stands for.
+  // Returns the dtype of the rows that GatherValues returns.
   DType value_dtype() const { return scales.empty() ? dtype : DType::kF32; }
 };
 
@@ -48,19 +48,20 @@ class RowSource {
   // Writes the row of nodes[i] to row places[i] of `out`, [rows, row_shape...] of the column's dtype. places.size()
   // must equal nodes.size(). After an error, these rows have undefined values, and requests in progress may still write
   // to `out`: they share its ownership. The default implementation calls GatherRows and copies the rows.
-  virtual Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                              std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline);
+  virtual Status GatherRowsToPlaces(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                    std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
+                                    Deadline deadline);
 
   // Returns whether reading rows of the partition's nodes needs RPCs: false if its files are mapped or loaded in this
   // process. The default is false.
   virtual bool is_remote(PartitionId partition) const;
 };
 
-// Returns the scales of a column; empty for a column without scales or an unknown one.
+// Returns the scales of a column, valid as long as `rows`; empty if the column has none or does not exist.
 std::span<const float> FindScales(const RowSource& rows, NodeTypeId type, const std::string& column);
 
-// Returns the values that the rows of a column stand for: GatherRows, widened to F32 by `threads` threads if the column
-// has scales.
+// Returns rows of a column, as GatherRows does. If the column has scales, `threads` threads multiply the integers by
+// the scales, and the result is F32.
 Result<Tensor> GatherValues(RowSource& rows, NodeTypeId type, const std::string& column,
                             std::span<const GlobalNodeId> nodes, Deadline deadline, int threads = 1);
 

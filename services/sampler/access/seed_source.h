@@ -1,7 +1,7 @@
 // Selects the nodes or edges that a step trains on. A step's global batch is a pure function of (seed, epoch, step):
 // positions [step * batch_size, (step + 1) * batch_size) of a pseudo-random permutation (base/permutation.h) of the
 // split's nodes ordered by original id, or of its edges in the user's order, the edges of one edge type after those of
-// the previous one. Each partition computes its own part of it: its own nodes, and the edges into them.
+// the previous one. Each partition computes its part of the batch: the nodes that it owns, or the edges into them.
 #pragma once
 
 #include <optional>
@@ -26,19 +26,17 @@ struct SeedQuery {
   uint32_t epoch = 0;
   uint32_t step = 0;
   uint64_t batch_size = 0;  // global
-  // If not empty: edges of a split of these types, each named once (CheckSeedTypes); node_type is ignored. Ordinals
-  // count the first type's edges, then the second's, ...
+  // If not empty: the seeds are edges of these types, which are distinct (CheckSeedTypes), and node_type is ignored.
   std::vector<EdgeTypeId> edge_types = {};
-  // With one edge type: an edge column whose rows are returned with the edges; empty: none. Rows are found by the
-  // endpoints of the edges. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges whose
-  // rows differ.
+  // With one edge type: an edge column whose rows are returned with the edges; empty: none. Edges are found by their
+  // edge numbers if the split has them (docs/graph-formats.md), otherwise by their endpoints. InvalidArgument: the
+  // graph has no edge between the endpoints, or, without edge numbers, has parallel edges with different rows.
   std::string edge_column = {};
-  // With one edge type: whether the edges' ids are returned. Edges are found by their numbers if the split has them,
-  // otherwise by their endpoints. InvalidArgument: a pair is not an edge of the graph, or is several parallel edges and
-  // the split does not say which one is meant.
+  // With one edge type: whether the edges' ids are returned. Edges are found in the same way. InvalidArgument: the
+  // graph has no edge between the endpoints, or, without edge numbers, has parallel edges.
   bool want_edge_ids = false;
-  // For edges, if set: only these positions of the step's batch, ascending and distinct. The response has only these,
-  // in this order.
+  // Only for edges: positions in the step's batch, ascending and distinct. If set, the response contains only the edges
+  // at these positions, in this order.
   std::optional<std::vector<uint32_t>> positions = {};
 };
 
@@ -53,7 +51,7 @@ struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;          // for edges, their destinations
   std::vector<GlobalNodeId> sources = {};   // for edges, [seeds]; for nodes, empty
   std::vector<uint16_t> types = {};         // for edges, [seeds], indices into the query's edge_types; for nodes, empty
-  std::vector<GlobalEdgeId> edge_ids = {};  // [seeds] for edges listed by ids, or if requested
+  std::vector<GlobalEdgeId> edge_ids = {};  // [seeds] if requested, or if the SeedSource reads a list of edge ids
   Tensor rows = {};                         // [seeds, row shape...] of the query's edge_column; empty without one
 };
 
@@ -64,7 +62,7 @@ class SeedSource {
   // Returns the number of nodes of the part in all partitions. NotFound: there is no such split; the message lists the
   // existing ones.
   virtual Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
-  // Returns the number of edges of the part in all partitions; NotFound as for nodes.
+  // Returns the number of edges of the part in all partitions. NotFound: as for Count.
   virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Returns the seeds of a step: fewer than batch_size in an epoch's last step, none after it.
   virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;
@@ -73,17 +71,18 @@ class SeedSource {
                                                         Deadline deadline) = 0;
 };
 
-// Returns the part of a global batch that one trainer takes: a pure function of (batch, book, number of trainers), with
-// shares that differ by at most one (lower ranks take the remainder). A seed of partition p goes to rank p mod T while
-// that rank has room; the remaining seeds fill the ranks with room in ascending order. Each share is in batch order.
+// Returns the share of a global batch that one trainer takes: a pure function of (batch, book, number of trainers,
+// rank). The sizes of shares differ by at most one (lower ranks take the remainder). A seed of partition p goes to rank
+// p modulo num_trainers while that rank has room; the remaining seeds fill the ranks with room in ascending order. Each
+// share is in batch order.
 std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
-// Returns the same share as positions of the batch, ascending. An edge is assigned by its destination; `type` is the
-// destination's.
+// Returns the positions of the same share in the batch, ascending. An edge is assigned by its destination, whose node
+// type is `type`.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
-// Returns the share of a batch of edges with destinations of several node types: destination_types[t] is the
-// destination type of edge type t of batch.types.
+// The same for a batch of edges with destinations of several node types: edge i has the destination type
+// destination_types[batch.types[i]].
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book,
                                        std::span<const NodeTypeId> destination_types, uint32_t num_trainers, Rank rank);
 

@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint32_t kUnassigned = ~0u;
 
-// Returns the rank that takes each seed; seed i of the batch is of type type_of(i).
+// Returns the rank that takes each seed (ShareOfBatch). Seed i has the node type type_of(i).
 template <class TypeOf>
 std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::PartitionBook& book, const TypeOf& type_of,
                                   uint32_t num_trainers) {

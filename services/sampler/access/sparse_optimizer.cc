@@ -30,10 +30,13 @@ const char* ToString(SparseOptimizerType type) {
 
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   const auto type = static_cast<uint8_t>(optimizer.type);
-  if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimizer of type " + std::to_string(type));
+  if (type < 1 || type > 5) {
+    return InvalidArgument("there is no sparse optimizer of type " + std::to_string(type) + ", expected 1 to 5");
+  }
   const auto duplicates = static_cast<uint8_t>(optimizer.duplicates);
   if (duplicates < 1 || duplicates > 2) {
-    return InvalidArgument("there is no rule " + std::to_string(duplicates) + " for duplicate gradients");
+    return InvalidArgument("there is no rule " + std::to_string(duplicates) +
+                           " for duplicate gradients, expected 1 (sum) or 2 (mean)");
   }
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));

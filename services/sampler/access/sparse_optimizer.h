@@ -1,8 +1,8 @@
-// The optimizer of learnable rows as a value. shard/row_update.h has its arithmetic.
+// The type and options of the optimizer of learnable rows. shard/row_update.h has its arithmetic.
 //
-// All optimizers are lazy: a step changes only the rows that have a gradient in it. Moments and weights of other rows
-// do not decay meanwhile, as with torch.optim.SparseAdam. For a row that has a gradient in every step, each optimizer
-// equals torch's dense optimizer of the same name.
+// All optimizers are lazy: a step changes only the rows that have a gradient in it, and the moments and weights of
+// other rows do not decay, as with torch.optim.SparseAdam. For a row that has a gradient in every step, each optimizer
+// equals torch's dense optimizer of the same name, if torch has one.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace espalier::sampler {
 
 // The numbers are on the wire: never renumber.
 enum class SparseOptimizerType : uint8_t {
-  kSgd = 1,             // w -= rate g
+  kSgd = 1,             // w -= rate * g
   kAdagrad = 2,         // a sum of squares for each element (Duchi, Hazan, Singer, JMLR 12, 2011)
-  kRowWiseAdagrad = 3,  // one sum for each row, of its mean square: FBGEMM's EXACT_ROWWISE_ADAGRAD
+  kRowWiseAdagrad = 3,  // one sum for each row, of the gradients' mean squares: FBGEMM's EXACT_ROWWISE_ADAGRAD
   kAdam = 4,            // Kingma, Ba, ICLR 2015
   kAdamW = 5,           // Loshchilov, Hutter, ICLR 2019
 };
@@ -27,8 +27,8 @@ const char* ToString(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAd
 // How several gradients of one row in one step are combined.
 enum class DuplicateGradients : uint8_t {
   kSum = 1,  // what autograd does
-  // The sum divided by the number of gradients over all ranks, as in DGL's sparse optimizers. A row that a rank has
-  // sent twice counts twice.
+  // The sum divided by the number of gradients over all ranks, as in DGL's sparse optimizers. Two gradients that one
+  // rank has sent for a row count as two.
   kMean = 2,
 };
 
@@ -39,7 +39,7 @@ struct SparseOptimizer {
   // decay * w to the gradient.
   double weight_decay = 0;
   std::optional<double> epsilon = {};  // not for SGD; absent: torch's default (EpsilonFor)
-  double initial_accumulator = 0;      // Adagrad, row-wise too
+  double initial_accumulator = 0;      // Adagrad, RowWiseAdagrad
   double beta1 = 0.9, beta2 = 0.999;   // Adam, AdamW
 
   friend bool operator==(const SparseOptimizer&, const SparseOptimizer&) = default;
@@ -52,8 +52,8 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
 // 1e-8 for Adam and AdamW and 1e-10 for the others.
 double EpsilonFor(const SparseOptimizer& optimizer);
 
-// Returns how many F32 values the optimizer, which must exist, keeps for each row of `width` values: none, Adagrad's
-// sums, or Adam's first and then second moments.
+// Returns how many F32 values an optimizer keeps for each row of `width` values: none, Adagrad's sums, or Adam's first
+// and then second moments. `type` must be a value of the enum.
 size_t StateWidth(SparseOptimizerType type, size_t width);
 
 }  // namespace espalier::sampler

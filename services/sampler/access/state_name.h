@@ -11,7 +11,7 @@ namespace espalier::sampler {
 
 inline constexpr std::string_view kStateSuffix = ".state";  // after the name of the rows
 
-// Returns InvalidArgument if `name` is that of a state.
+// Returns InvalidArgument if `name` ends with kStateSuffix.
 Status CheckIsNotState(std::string_view name);
 
 }  // namespace espalier::sampler

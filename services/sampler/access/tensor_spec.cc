@@ -1,3 +1,5 @@
+// Specifications may come from another process. CheckSpec checks the dtype, the number of dimensions and the size of a
+// row before the other checks, because RowElements and RowBytes do not detect an overflow.
 #include "services/sampler/access/tensor_spec.h"
 
 #include <algorithm>
@@ -9,7 +11,8 @@
 namespace espalier::sampler {
 namespace {
 
-// Integers below 2^53 are exact as a double.
+// Returns InvalidArgument if `dtype` cannot represent the constant exactly. For 64-bit integers, constants of 2^53 or
+// more are refused, because a double does not represent all of them.
 Status CheckConstant(double value, DType dtype) {
   if (IsFloating(dtype)) return Status();
   const bool is_signed = ReducedDType(Reduction::kSum, dtype) == DType::kI64;
@@ -36,7 +39,7 @@ Status CheckPluginInitializer(const Initializer& initializer) {
 
 Status CheckInitializer(const TensorSpec& spec) {
   const Initializer& initializer = spec.initializer;
-  const auto finite = [](double number, const char* what) {
+  const auto check_finite = [](double number, const char* what) {
     return std::isfinite(number) ? Status()
                                  : InvalidArgument(std::string("an initializer's ") + what + " is not finite");
   };
@@ -44,17 +47,17 @@ Status CheckInitializer(const TensorSpec& spec) {
     case Initializer::Kind::kZeros: return Status();
     case Initializer::Kind::kConstant: return CheckConstant(initializer.value, spec.dtype);
     case Initializer::Kind::kUniform:
-      RETURN_IF_ERROR(finite(initializer.low, "low end"));
-      RETURN_IF_ERROR(finite(initializer.high, "high end"));
+      RETURN_IF_ERROR(check_finite(initializer.low, "low end"));
+      RETURN_IF_ERROR(check_finite(initializer.high, "high end"));
       if (initializer.low > initializer.high) return InvalidArgument("an initializer's low end is above its high end");
       break;
     case Initializer::Kind::kNormal:
-      RETURN_IF_ERROR(finite(initializer.mean, "mean"));
-      RETURN_IF_ERROR(finite(initializer.stddev, "standard deviation"));
+      RETURN_IF_ERROR(check_finite(initializer.mean, "mean"));
+      RETURN_IF_ERROR(check_finite(initializer.stddev, "standard deviation"));
       if (initializer.stddev < 0) return InvalidArgument("an initializer's standard deviation is negative");
       break;
     case Initializer::Kind::kXavierUniform:
-      RETURN_IF_ERROR(finite(initializer.gain, "gain"));
+      RETURN_IF_ERROR(check_finite(initializer.gain, "gain"));
       if (spec.row_shape.empty()) return InvalidArgument("Xavier's initializer needs rows of at least one dimension");
       break;
     case Initializer::Kind::kPlugin: return CheckPluginInitializer(initializer);

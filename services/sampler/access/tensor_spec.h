@@ -1,5 +1,5 @@
 // The specification of a mutable tensor: its name, rows, element type and first values, and the operations on its rows.
-// Values only; partition_tensors.h and partitioned_tensors.h act on them.
+// partition_tensors.h and partitioned_tensors.h have the functions that create tensors and access their rows.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,41 @@ namespace espalier::sampler {
 enum class RowsOf : uint8_t {
   kNodes = 0,  // one row per node of a type, on the node's owner
   kEdges = 1,  // one row per edge of a type, on the owner of its destination
-  kOwn = 2,    // own rows: n rows of no node or edge; partition p of P holds the range [n p / P, n (p + 1) / P)
+  kOwn = 2,    // own rows: n rows that belong to no node or edge; partition p of P holds [n p / P, n (p + 1) / P)
 };
 
 struct RowSpace {
   RowsOf of = RowsOf::kNodes;
   uint16_t type = 0;          // NodeTypeId or EdgeTypeId; 0 for kOwn
-  uint64_t num_own_rows = 0;  // for kOwn, in all partitions; 0 for the others
+  uint64_t num_own_rows = 0;  // for kOwn, in all partitions; otherwise 0
 
   static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
   static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
-  // Own rows (RowsOf::kOwn). In a TensorId, 0 stands for any number of rows: the name alone identifies the tensor.
+  // Own rows (RowsOf::kOwn). In a TensorId, 0 matches any number of rows.
   static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
   friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
 };
 
-// Returns InvalidArgument for a type that does not exist.
+// Returns InvalidArgument for a type that does not exist, and ResourceExhausted for more than kMaxOwnRows own rows.
 Status CheckRowSpace(const RowSpace& rows, const graph::PartitionBook& book);
-// Returns [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). The space has been checked.
+// Returns `first`, [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). Here and below, `rows`
+// has passed CheckRowSpace.
 std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook& book);
-// Returns "nodes/paper", "edges/author:writes:paper" or "own", the key of random row values. The space has been
-// checked.
+// Returns "nodes/paper", "edges/author:writes:paper" or "own". Random initial values depend on this name (Initializer).
 std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book);
-// "node type 'paper'", for messages. The space has been checked.
+// Returns, for messages: "node type 'paper'", "edge type 'author:writes:paper'" or "own rows".
 std::string ToString(const RowSpace& rows, const graph::PartitionBook& book);
 
-// Identifies a tensor. Tensors of different row spaces may share a name (a tensor of own rows is found by its name
-// alone; a number of rows that is not 0 must match).
+// Identifies a tensor. Tensors of different row spaces may have the same name, but tensors of own rows must have
+// different names even if their numbers of rows differ.
 struct TensorId {
   RowSpace rows;
   std::string name;  // valid for graph::CheckName
   // The job that owns the tensor. Tensors of different jobs on the same servers may have the same name. Empty in a
   // process that holds its partitions itself, and for the job without a name.
   std::string job;
-  // The incarnation of the calling job. Tensors of other incarnations do not exist for it. 0 in a process that holds
-  // its partitions itself; with servers, the connection sets it.
+  // The incarnation of the calling job, which cannot access tensors of its other incarnations. 0 in a process that
+  // holds its partitions itself; with servers, the connection sets it.
   uint64_t incarnation = 0;
   // The creation number (TensorDescription): a tensor that was dropped and created again is a different one. 0: any
   // tensor with the name.
@@ -63,8 +63,8 @@ struct TensorId {
 // Initial values of a tensor's elements, computed where the rows are stored. Random values are a pure function of
 // (seed, row space, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
 // RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id).
-// Own rows use their number as original id. Floating-point dtypes only, except zeros and constants; rounded to the
-// dtype at the end. A plugin derives its values from the same inputs.
+// Own rows use their number as original id. Random values need a floating-point dtype, to which they are rounded at the
+// end. A plugin derives its values from the same inputs.
 struct Initializer {
   enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4, kPlugin = 5 };
   Kind kind = Kind::kZeros;
@@ -73,7 +73,7 @@ struct Initializer {
   double mean = 0;           // kNormal (Box and Muller 1958; libm's logarithm and cosine)
   double stddev = 1;
   // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), with fans as in
-  // torch.nn.init.xavier_uniform_, from the whole tensor's shape, never from a partition's part of it.
+  // torch.nn.init.xavier_uniform_, computed from the shape of the tensor over all partitions.
   double gain = 1;
   // kPlugin: an initializer, as "plugin/name", for any dtype. The graph servers that own the rows have loaded the
   // plugin, which defines the meaning of arguments, seed and stream (services/plugin/espalier_plugin.h).
@@ -109,20 +109,20 @@ struct TensorSpec {
 
 // Limits of one partition's tensors; ShardLimits limits their bytes.
 struct TensorLimits {
-  static constexpr size_t kMaxTensors = 65'536;                   // of one partition, all jobs
-  static constexpr size_t kMaxDimensions = 8;                     // of a row
-  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;    // a row is sent in one message
-  static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;  // local rows are 32 bits
-  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;      // in all partitions
-  static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;
-  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;  // of a plugin's initializer
+  static constexpr size_t kMaxTensors = 65'536;                      // of one partition, all jobs
+  static constexpr size_t kMaxDimensions = 8;                        // of a row
+  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;       // a row is sent in one message
+  static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;     // local rows are 32 bits
+  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;         // in all partitions
+  static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;  // elements of a row in a reduction
+  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;       // of a plugin's initializer
 };
 
-// Checks a specification independently of the graph: names, dtype, shape, initializer. InvalidArgument says what is
-// wrong.
+// Checks a specification independently of the graph: names, dtype, shape, initializer. Returns InvalidArgument, or
+// ResourceExhausted if it exceeds TensorLimits.
 Status CheckSpec(const TensorSpec& spec);
 
-// Return the number of elements of one row, and their bytes. The shape has been checked.
+// Return the number of elements of one row, and its size in bytes. The shape has been checked.
 uint64_t RowElements(const std::vector<int64_t>& row_shape);
 uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
 

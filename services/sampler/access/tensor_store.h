@@ -1,6 +1,6 @@
-// Named mutable node tensors on the owners of the rows, in which layer-wise inference stores its activations
-// (partitioned_tensors.h has all operations on tensors). They are read through RowSource::GatherRows under the same
-// name.
+// Named mutable node tensors, whose rows are stored by their owners. Layer-wise inference stores its activations in
+// them and reads them through RowSource::GatherRows under the same name. partitioned_tensors.h has all operations on
+// tensors.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ class TensorStore {
  public:
   virtual ~TensorStore() = default;
   // Creates a zero-filled tensor [nodes of type, row_shape...] on all partitions. Succeeds if it exists already;
-  // AlreadyExists if the name belongs to a tensor of another dtype or shape or to an immutable column. NotFound if an
-  // owner has lost its rows of the tensor that has the name.
+  // AlreadyExists if the name belongs to a tensor of another dtype or shape or to an immutable column. NotFound if a
+  // tensor has the name but one of its partitions has lost the rows.
   virtual Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
                               const std::vector<int64_t>& row_shape, Deadline deadline) = 0;
   // Writes rows: [nodes.size(), row_shape...] of the tensor's dtype; nodes are distinct. A read that starts after this

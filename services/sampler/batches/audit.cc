@@ -1,6 +1,6 @@
 // Writing appends one record per destination and block. Merging advances all files together, one step at a time: it
-// takes the records of the smallest step from every file that has it, sorts them by key, drops equal records of other
-// trainers (unequal ones are an error), and feeds the rest into one SHA-256.
+// takes the records of the smallest step from every file that has the step, sorts them by key, keeps one of several
+// equal records (records with the same key that differ are an error), and adds these records to one SHA-256.
 #include "services/sampler/batches/audit.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ static_assert(sizeof(AuditRecord) == 40 && std::is_trivially_copyable_v<AuditRec
 
 auto ToStep(const AuditRecord& record) { return std::tuple(record.epoch, record.step); }
 auto ToKey(const AuditRecord& record) { return std::tuple(record.layer, record.edge_type, record.destination); }
-bool SameDraw(const AuditRecord& a, const AuditRecord& b) {
+bool HaveSameDraw(const AuditRecord& a, const AuditRecord& b) {
   return a.drawn == b.drawn && a.hash[0] == b.hash[0] && a.hash[1] == b.hash[1];
 }
 
@@ -58,7 +58,7 @@ class AuditReader {
   bool AtEnd() const { return !has_next_; }
   const AuditRecord& next() const { return next_; }
 
-  // Appends the records of the step of `next`.
+  // Appends all records of the step of next(). Must not be called at the end.
   Status TakeStep(std::vector<AuditRecord>& records) {
     const auto step = ToStep(next_);
     while (has_next_ && ToStep(next_) == step) {
@@ -76,7 +76,7 @@ class AuditReader {
     const size_t bytes = std::fread(&next_, 1, sizeof(next_), file_.get());
     has_next_ = bytes == sizeof(next_);
     if (bytes == 0 && std::feof(file_.get())) return Status();
-    if (!has_next_) return DataLoss(path_ + ": cut short in the middle of a record");
+    if (!has_next_) return DataLoss(path_ + ": truncated in the middle of a record");
     return Status();
   }
 
@@ -86,15 +86,15 @@ class AuditReader {
   bool has_next_ = false;
 };
 
-// Sorts the step's records by key and keeps one of each key.
-Status Distinct(std::vector<AuditRecord>& records) {
+// Sorts the records of a step by key and keeps one of each key. DataLoss if records of a key differ.
+Status KeepOnePerKey(std::vector<AuditRecord>& records) {
   std::sort(records.begin(), records.end(),
             [](const AuditRecord& a, const AuditRecord& b) { return ToKey(a) < ToKey(b); });
   size_t kept = 0;
   for (const AuditRecord& record : records) {
     if (kept == 0 || ToKey(records[kept - 1]) != ToKey(record)) {
       records[kept++] = record;
-    } else if (!SameDraw(records[kept - 1], record)) {
+    } else if (!HaveSameDraw(records[kept - 1], record)) {
       return DataLoss("two trainers drew different in-edges of node " + std::to_string(record.destination) +
                       " (epoch " + std::to_string(record.epoch) + ", step " + std::to_string(record.step) + ", layer " +
                       std::to_string(record.layer) + ", edge type " + std::to_string(record.edge_type) + ")");
@@ -180,7 +180,7 @@ Result<AuditSummary> MergeAudits(const std::vector<std::string>& paths) {
     for (AuditReader& reader : readers) {
       if (!reader.AtEnd() && ToStep(reader.next()) == step) RETURN_IF_ERROR(reader.TakeStep(records));
     }
-    RETURN_IF_ERROR(Distinct(records));
+    RETURN_IF_ERROR(KeepOnePerKey(records));
     summary.num_expansions += records.size();
     digest.Update(std::as_bytes(std::span<const AuditRecord>(records)));
   }

@@ -1,11 +1,12 @@
-// A record of what was sampled. With --audit each trainer writes one record per expanded (epoch, step, layer, relation,
-// destination): a hash of the original ids drawn for it, in order. Merging the files of all trainers counts each
-// expansion once, however many trainers made it, so the digest does not depend on the number of partitions, samplers or
-// trainers, and the merge finds trainers that drew differently.
+// A record of the edges that were sampled. With --audit each trainer writes one record for each expansion, that is, for
+// each (epoch, step, layer, relation, destination): a hash of the original ids of the drawn sources, in order. Merging
+// the files of all trainers counts each expansion once, however many trainers made it, so the digest does not depend on
+// the number of partitions, samplers or trainers, and the merge finds trainers that drew differently.
 //
 // A file: the magic "ESPAUDT1", then records of 40 bytes, little-endian, in ascending (epoch, step):
 //   u32 epoch, u32 step, u16 layer, u16 edge type, u32 drawn, u64 destination's original id, u64 hash[2]
-// In temporal sampling a destination is a node at a time, and a hash of both replaces its original id.
+// In temporal sampling a destination is a pair of a node and a time; a hash of its original id and the time replaces
+// the original id.
 #pragma once
 
 #include <cstdio>
@@ -26,7 +27,8 @@ class AuditWriter {
   // Creates the file at `path`, replacing an existing one.
   static Result<std::unique_ptr<AuditWriter>> Open(const std::string& path, graph::GraphSchema schema);
 
-  // Appends a batch's records. original_ids: by NodeTypeId, of all the batch's nodes. Steps must be in ascending order.
+  // Appends a batch's records. original_ids[type] has the original ids of batch.nodes[type]. Steps must be in ascending
+  // order.
   Status Record(const MiniBatch& batch, const std::vector<std::span<const int64_t>>& original_ids);
   // Flushes and closes the file; the last call on this object.
   Status Close();

@@ -102,7 +102,7 @@ TEST(AuditTest, FindsTrainersThatDrewDifferently) {
 TEST(AuditTest, RefusesDamagedFiles) {
   const std::string path = WriteAudit("cut", {SelectShare(0, 0, {{1, {5}}})});
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-  EXPECT_THAT(MergeAudits({path}).status().message(), HasSubstr("cut short"));
+  EXPECT_THAT(MergeAudits({path}).status().message(), HasSubstr("truncated"));
   std::ofstream(PathTo("other")) << "hello, world";
   EXPECT_THAT(MergeAudits({PathTo("other")}).status().message(), HasSubstr("not an audit file"));
   EXPECT_EQ(MergeAudits({PathTo("missing")}).status().code(), StatusCode::kNotFound);

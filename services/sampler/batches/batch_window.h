@@ -1,6 +1,6 @@
-// Mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache and
-// ScheduledSlots have the steps that read a row: for the data loaders of programs (client/loaders) and for the built-in
-// trainer (trainer/data), which differ in what they keep with a mini-batch.
+// A queue of mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache and
+// ScheduledSlots know which of the next steps read a row. The data loaders of programs (client/loaders) and the
+// built-in trainer (trainer/data) use it, with different data beside each mini-batch.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace espalier::sampler {
 uint64_t CountBytesInMemory(const MiniBatch& batch);
 
 struct BatchWindowOptions {
-  // Both outlive the window; null: none. Without any of them, one mini-batch waits at a time.
+  // Both outlive the window; null: none. Without either, the window has at most one mini-batch.
   ScheduledRowCache* rows = nullptr;
   ScheduledSlots* slots = nullptr;
   uint32_t steps = 0;  // mini-batches sampled beyond the one whose rows are gathered
@@ -29,9 +29,9 @@ struct BatchWindowOptions {
 };
 
 // The mini-batches that wait for their rows, in step order. The window grows by one mini-batch per step until it has
-// steps + 1 of them, so that the first step does not wait for the sampling of others. The growth depends only on the
-// number of steps, so the counts of a cache are reproducible. Item has a member `batch`, a MiniBatch. Owned by one
-// thread.
+// steps + 1 mini-batches, so the first step waits only for the sampling of its own mini-batch. The growth does not
+// depend on timing, so the hits and misses of a cache are reproducible. Item has a member `batch`, a MiniBatch. Owned
+// by one thread.
 template <class Item>
 class BatchWindow {
  public:

@@ -18,28 +18,28 @@ struct EdgesAndEnds {
   std::vector<std::vector<GlobalNodeId>> nodes;  // distinct endpoints by NodeTypeId
 };
 
-// Returns the edges of `type` at these positions of the batch.
-EdgesAndEnds EdgesAt(const GlobalBatch& batch, const std::vector<uint32_t>& positions, const graph::GraphSchema& schema,
-                     EdgeTypeId type) {
+// Returns the edges, all of `type`, at these positions of the batch.
+EdgesAndEnds SelectEdges(const GlobalBatch& batch, const std::vector<uint32_t>& positions,
+                         const graph::GraphSchema& schema, EdgeTypeId type) {
   const NodeTypeId source_type = schema.SourceOf(type), destination_type = schema.DestinationOf(type);
   EdgesAndEnds share;
   share.nodes.resize(schema.num_node_types());
   std::vector<absl::flat_hash_map<uint64_t, uint32_t>> row_of(share.nodes.size());
-  const auto row = [&](NodeTypeId node_type, GlobalNodeId node) {
+  const auto add_node = [&](NodeTypeId node_type, GlobalNodeId node) {
     std::vector<GlobalNodeId>& of_type = share.nodes[node_type.value];
     const auto [at, added] = row_of[node_type.value].try_emplace(node.value, static_cast<uint32_t>(of_type.size()));
     if (added) of_type.push_back(node);
     return at->second;
   };
   for (const uint32_t position : positions) {
-    share.edges.sources.push_back(row(source_type, batch.sources[position]));
-    share.edges.destinations.push_back(row(destination_type, batch.seeds[position]));
+    share.edges.sources.push_back(add_node(source_type, batch.sources[position]));
+    share.edges.destinations.push_back(add_node(destination_type, batch.seeds[position]));
   }
   share.edges.labels = RowsAt<uint32_t>(batch.rows, positions);
-  // Seeds are numbered over all types, so the larger type's rows follow those of the smaller type.
+  // Seeds are numbered over all types, so the rows of the type with the larger number follow those of the other type.
   const auto move_behind = [&](NodeTypeId first, std::vector<uint32_t>& rows) {
     const auto num_first = static_cast<uint32_t>(share.nodes[first.value].size());
-    for (uint32_t& behind : rows) behind += num_first;
+    for (uint32_t& row : rows) row += num_first;
   };
   if (source_type < destination_type) move_behind(source_type, share.edges.destinations);
   if (destination_type < source_type) move_behind(destination_type, share.edges.sources);
@@ -66,7 +66,7 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline) {
-  const EdgePlan& of = *plan.edges();
+  const EdgePlan& edge_plan = *plan.edges();
   SeedQuery query{.split = plan.split,
                   .part = plan.part,
                   .shuffle = plan.shuffle,
@@ -74,15 +74,15 @@ Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const
                   .epoch = epoch,
                   .step = step,
                   .batch_size = plan.batch_size};
-  query.edge_types = {of.edge_type};
-  query.edge_column = of.label;
+  query.edge_types = {edge_plan.edge_type};
+  query.edge_column = edge_plan.label;
   ASSIGN_OR_RETURN(const GlobalBatch global, seeds.SeedsOfStep(query, deadline));
   const graph::GraphSchema& schema = book.schema();
-  const NodeTypeId destination_type = schema.DestinationOf(of.edge_type);
+  const NodeTypeId destination_type = schema.DestinationOf(edge_plan.edge_type);
   const std::vector<uint32_t> share = PositionsOfShare(global, book, destination_type, plan.num_trainers, plan.rank);
-  EdgesAndEnds mine = EdgesAt(global, share, schema, of.edge_type);
+  EdgesAndEnds mine = SelectEdges(global, share, schema, edge_plan.edge_type);
 
-  const EdgeExclusions excluded = FindExcludedEdges(global, of, schema.num_edge_types());
+  const EdgeExclusions excluded = FindExcludedEdges(global, edge_plan, schema.num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
                        .seed_type = destination_type,
@@ -90,7 +90,7 @@ Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const
                        .global_num_seeds = static_cast<uint32_t>(global.seeds.size()),
                        .want_edge_ids = want_edge_ids};
   request.typed_seeds = mine.nodes;
-  if (of.exclude_batch) request.excluded = &excluded;
+  if (edge_plan.exclude_batch) request.excluded = &excluded;
   ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
   batch.edges = std::move(mine.edges);
   return batch;

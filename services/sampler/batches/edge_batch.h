@@ -13,10 +13,10 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
 // Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
 // The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers. plan.edges() has
-// passed CheckEdgePlan. `seed` is the run's.
+// passed CheckEdgePlan. `seed` is the run's; want_edge_ids sets Block::edge_ids.
 //
 // The seeds of each node type are the distinct endpoints of the share's edges in order of first occurrence, source
-// before destination. InvalidArgument if a training pair has no label (SeedQuery::edge_column).
+// before destination. InvalidArgument if a seed edge has no label (SeedQuery::edge_column).
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

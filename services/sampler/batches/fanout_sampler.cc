@@ -1,7 +1,7 @@
 // Sample builds the batch from the seeds outward. ExpandHop sends one query for all relations of a hop, with the rows
 // found so far (or only the new ones) as destinations, and MakeBlock numbers the drawn sources, which appends new nodes
 // to batch.nodes. Since rows are only appended, the outputs of a layer are a prefix of its inputs. With Expand::kOnce a
-// block starts with the in-edges drawn in earlier hops (EarlierDraws) and continues with those of the new rows.
+// block starts with the in-edges drawn in earlier hops (FindEarlierDraws) and continues with those of the new rows.
 // Temporal sampling uses the same steps with (node, time) pairs as rows.
 #include "services/sampler/batches/fanout_sampler.h"
 
@@ -17,7 +17,7 @@ namespace {
 Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckDrawMethod(spec.draw.method, spec.draw.replace));
   if (spec.draw.time_column.empty() && !spec.seed_time_column.empty()) {
-    return InvalidArgument("the seeds' times, column '" + spec.seed_time_column + "', need a time column of the edges");
+    return InvalidArgument("seed times, column '" + spec.seed_time_column + "', need a time column of the edges");
   }
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     const std::vector<int32_t>& fanouts = spec.layers[layer].fanouts;
@@ -43,14 +43,15 @@ std::vector<uint32_t> CountByType(const std::vector<std::vector<GlobalNodeId>>& 
 }
 
 // Returns, by node type, how many rows the hops before `hop` have expanded.
-std::vector<uint32_t> ExpandedRows(const MiniBatch& batch, uint32_t hop) {
+std::vector<uint32_t> CountExpandedRows(const MiniBatch& batch, uint32_t hop) {
   if (hop == 0) return std::vector<uint32_t>(batch.nodes.size(), 0);
   return batch.layers[batch.layers.size() - hop].num_outputs;
 }
 
-// Returns the in-edges that hops before `hop` have drawn for the first `num_rows` rows of a relation. The block of the
-// last of these hops that sampled the relation contains them all. Rows that were added after that hop have no in-edges.
-Block EarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
+// Returns the in-edges that hops before `hop` have drawn for the first `num_rows` rows of a relation. They are all in
+// one block: that of the last hop before `hop` that sampled the relation. Rows that were added after that hop have no
+// in-edges.
+Block FindEarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
   Block earlier{.edge_type = type, .indptr = {0}};
   for (size_t layer = batch.layers.size() - hop; layer < batch.layers.size(); ++layer) {
     const std::vector<Block>& blocks = batch.layers[layer].blocks;
@@ -89,11 +90,15 @@ Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
     return InvalidArgument("seed type " + std::to_string(request.seed_type.value) + " is not a node type");
   }
   if (request.excluded != nullptr && request.excluded->size() != book.schema().num_edge_types()) {
-    return InvalidArgument("excluded edges of " + std::to_string(request.excluded->size()) + " edge types");
+    return InvalidArgument("excluded edges for " + std::to_string(request.excluded->size()) +
+                           " edge types, expected one list for each of " +
+                           std::to_string(book.schema().num_edge_types()));
   }
   if (request.typed_seeds.empty()) return CheckSeeds(request.seed_type, request.seeds);
   if (request.typed_seeds.size() != book.schema().num_node_types() || !request.seeds.empty()) {
-    return InvalidArgument("expected seeds for each node type of the graph");
+    return InvalidArgument("seeds for " + std::to_string(request.typed_seeds.size()) +
+                           " node types, expected one list for each of " +
+                           std::to_string(book.schema().num_node_types()) + ", and no other seeds");
   }
   for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
     RETURN_IF_ERROR(CheckSeeds(NodeTypeId(type), request.typed_seeds[type]));
@@ -135,7 +140,8 @@ Status FanoutSampler::NumberSeeds(NodeTypeId type, std::span<const GlobalNodeId>
       ASSIGN_OR_RETURN(times, source_->ReadTimes(type, spec_.seed_time_column, seeds, deadline));
     }
     if (times.size() != seeds.size()) {
-      return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(seeds.size()) + " seeds");
+      return InvalidArgument("found " + std::to_string(times.size()) + " seed times, expected one for each of " +
+                             std::to_string(seeds.size()) + " seeds");
     }
     timed_numbering_[type.value].Number(seeds, times, nodes, batch.times[type.value], numbers.data());
   } else if (!seed_times.empty()) {
@@ -188,8 +194,9 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                             Deadline deadline) {
   const graph::GraphSchema& schema = source_->book().schema();
   const LayerSpec& layer_spec = spec_.layers[spec_.layers.size() - 1 - hop];
-  const uint32_t hops_before = spec_.draw.expand == Expand::kOnce ? hop : 0;  // hops whose rows this one skips
-  const std::vector<uint32_t> first_rows = ExpandedRows(batch, hops_before);
+  // The number of earlier hops whose rows this hop does not expand again.
+  const uint32_t hops_before = spec_.draw.expand == Expand::kOnce ? hop : 0;
+  const std::vector<uint32_t> first_rows = CountExpandedRows(batch, hops_before);
   HopQuery query{.seed = spec_.seed,
                  .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
                  .draw = spec_.draw,
@@ -204,7 +211,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                .destinations = std::span(batch.nodes[destination_type]).subspan(first_row)});
     if (is_temporal()) query.relations.back().times = std::span(batch.times[destination_type]).subspan(first_row);
     if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
-    earlier.push_back(EarlierDraws(batch, hops_before, EdgeTypeId(type), first_row));
+    earlier.push_back(FindEarlierDraws(batch, hops_before, EdgeTypeId(type), first_row));
   }
   BatchLayer layer{.num_outputs = CountByType(batch.nodes)};
   HopSample sample;

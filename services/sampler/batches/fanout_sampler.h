@@ -1,6 +1,6 @@
 // Fan-out neighbor sampling: seeds -> mini-batch, hop by hop. Hop 0 expands the seeds with the last layer's fan-outs;
-// each further hop uses the previous layer's fan-outs and expands every node found so far, or only those that no hop
-// has expanded yet (DrawSpec::expand).
+// each further hop uses the fan-outs of the layer before and expands every node found so far, or only the nodes that no
+// hop has expanded yet (DrawSpec::expand).
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ struct BatchRequest {
   uint32_t global_num_seeds = 0;  // over all trainers
   bool want_edge_ids = false;
   // Time of each seed, [seeds], for temporal sampling only (otherwise InvalidArgument); empty: the times are read from
-  // the spec's time column.
+  // SamplingSpec::seed_time_column.
   std::span<const int64_t> seed_times = {};
   const EdgeExclusions* excluded = nullptr;  // by edge type; outlives the call; null: none
 };
@@ -37,12 +37,13 @@ struct BatchRequest {
 // Reuses its tables from batch to batch. One thread at a time.
 class FanoutSampler {
  public:
-  // Returns InvalidArgument if the fan-outs do not fit the graph (one entry for each edge type, at least
-  // kFullNeighborhood), or if the spec's draw options do not fit together. `source` outlives the sampler.
+  // Returns InvalidArgument if a layer does not have one fan-out, at least kFullNeighborhood, for each edge type, or if
+  // the spec's draw options do not fit together. `source` outlives the sampler.
   static Result<FanoutSampler> Make(NeighborSource& source, SamplingSpec spec);
 
   // Returns a mini-batch, a pure function of (graph, spec, request): threads, partitions and earlier calls have no
-  // influence. ResourceExhausted after the hop at which the batch exceeds spec.max_edges.
+  // influence. InvalidArgument: the request does not fit the graph or the spec. ResourceExhausted: the batch exceeds
+  // spec.max_edges at some hop.
   Result<MiniBatch> Sample(const BatchRequest& request, Deadline deadline);
 
  private:
@@ -62,7 +63,7 @@ class FanoutSampler {
   NeighborSource* source_;  // outlives this
   SamplingSpec spec_;
   std::vector<NodeNumbering> numbering_;         // by NodeTypeId
-  std::vector<TimedNumbering> timed_numbering_;  // the same for temporal sampling
+  std::vector<TimedNumbering> timed_numbering_;  // by NodeTypeId; for temporal sampling, instead of numbering_
   uint64_t num_edges_ = 0;                       // of the batch so far
 };
 

@@ -1,7 +1,7 @@
-// FindEdges fetches the step's global batch and selects this trainer's share. Link draws the negatives of the share by
-// the global positions of its edges, so that they do not depend on the number of trainers. It masks the negatives that
-// are edges of the batch, and numbers all endpoints by node type. The sampler then expands these nodes as seeds of
-// several types, with the step's edges excluded.
+// FetchEdges fetches the step's global batch and selects this trainer's share. MakeLinks draws the negatives of the
+// share by the global positions of its edges, so that they do not depend on the number of trainers. It masks the
+// negatives that are edges of the batch, and numbers all endpoints by node type. The sampler then expands these nodes
+// as seeds of several types, with the step's edges excluded.
 #include "services/sampler/batches/link_batch.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // for one trainer's share; a larger number is a mistake
+constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // in one trainer's share
 
 // The negatives of a share, laid out as in LinkSeeds.
 struct Negatives {
@@ -29,7 +29,8 @@ struct Negatives {
 // An edge of the batch, ordered by type first, so that the edges of one type and source are adjacent.
 using TypedEnds = std::tuple<uint16_t, GlobalNodeId, GlobalNodeId>;  // type, source, destination
 
-uint64_t NegativesSeed(uint64_t seed, Rank owner) {
+// Returns the seed of the negatives of edges that belong to `owner` (LinkPlan::owner).
+uint64_t DeriveNegativesSeed(uint64_t seed, Rank owner) {
   return owner == Rank(0) ? seed : RandomKey(seed, RandomPurpose::kNegatives, owner.value);
 }
 
@@ -42,7 +43,7 @@ class LinkBatchMaker {
         plan_(plan),
         links_(*plan.links()),
         seed_(seed),
-        negatives_seed_(NegativesSeed(seed, plan.links()->owner)),
+        negatives_seed_(DeriveNegativesSeed(seed, plan.links()->owner)),
         epoch_(epoch),
         step_(step),
         deadline_(deadline) {
@@ -52,7 +53,8 @@ class LinkBatchMaker {
     }
   }
 
-  Status FindEdges() {
+  // Fetches the global batch, this trainer's share and its rows of the edge columns. Must be called first.
+  Status FetchEdges() {
     SeedQuery query{.split = plan_.split,
                     .part = plan_.part,
                     .shuffle = plan_.shuffle,
@@ -70,23 +72,24 @@ class LinkBatchMaker {
       std::stable_sort(share_.begin(), share_.end(),
                        [this](uint32_t a, uint32_t b) { return JointKey(a) < JointKey(b); });
     }
-    if (share_.size() * uint64_t{count()} <= kMaxNegatives) return FindRows(std::move(query));
+    if (share_.size() * uint64_t{count()} <= kMaxNegatives) return FetchRows(std::move(query));
     return ResourceExhausted("a trainer's share would have " + std::to_string(share_.size()) + " edges with " +
-                             std::to_string(count()) + " negatives each; use smaller batches or fewer negatives");
+                             std::to_string(count()) + " negatives each, the limit is " +
+                             std::to_string(kMaxNegatives) + " negatives; use smaller batches or fewer negatives");
   }
 
   const GlobalBatch& batch() const { return batch_; }
 
   // Writes the distinct nodes of the share's pairs and negatives to `nodes`, one list for each NodeTypeId. Returns the
   // pairs and negatives; their endpoints are row numbers in these lists, concatenated (LinkSeeds).
-  Result<LinkSeeds> Link(std::vector<std::vector<GlobalNodeId>>& nodes) {
+  Result<LinkSeeds> MakeLinks(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
     LinkSeeds links{.negatives_per_pair = count(), .set_ends = std::move(negatives.set_ends)};
     links.rows = std::move(rows_);
     nodes.assign(book_.schema().num_node_types(), {});
     std::vector<absl::flat_hash_map<uint64_t, uint32_t>> row_of(nodes.size());
-    const auto row = [&](NodeTypeId type, GlobalNodeId node) {
+    const auto add_node = [&](NodeTypeId type, GlobalNodeId node) {
       std::vector<GlobalNodeId>& of_type = nodes[type.value];
       const auto [at, added] = row_of[type.value].try_emplace(node.value, static_cast<uint32_t>(of_type.size()));
       if (added) of_type.push_back(node);
@@ -95,17 +98,17 @@ class LinkBatchMaker {
     size_t set = 0;
     for (size_t i = 0; i < share_.size(); ++i) {
       const NodeTypeId source = SourceType(share_[i]), destination = DestinationType(share_[i]);
-      links.sources.push_back(row(source, batch_.sources[share_[i]]));
-      links.destinations.push_back(row(destination, batch_.seeds[share_[i]]));
+      links.sources.push_back(add_node(source, batch_.sources[share_[i]]));
+      links.destinations.push_back(add_node(destination, batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
       if (!batch_.edge_ids.empty()) links.edge_ids.push_back(batch_.edge_ids[share_[i]]);
-      if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes have been added
+      if (i > 0 && i < links.set_ends[set]) continue;  // the negatives of this set have been added
       if (i > 0) ++set;
       for (size_t k = 0; k < count(); ++k) {
         if (!negatives.sources.empty()) {
-          links.negative_sources.push_back(row(source, negatives.sources[i * count() + k]));
+          links.negative_sources.push_back(add_node(source, negatives.sources[i * count() + k]));
         }
-        links.negative_destinations.push_back(row(destination, negatives.destinations[set * count() + k]));
+        links.negative_destinations.push_back(add_node(destination, negatives.destinations[set * count() + k]));
       }
     }
     links.negative_weights = std::move(negatives.weights);
@@ -114,7 +117,7 @@ class LinkBatchMaker {
   }
 
  private:
-  uint32_t count() const { return links_.negatives.count; }
+  uint32_t count() const { return links_.negatives.count; }  // negatives per pair
   bool is_joint() const { return links_.negatives.kind == NegativeKind::kJoint; }
   NodeTypeId SourceType(uint32_t position) const { return source_types_[batch_.types[position]]; }
   NodeTypeId DestinationType(uint32_t position) const { return destination_types_[batch_.types[position]]; }
@@ -123,9 +126,9 @@ class LinkBatchMaker {
     return {FindJointGroup(position, count()), DestinationType(position).value};
   }
 
-  // Fetches the share's rows of each edge column with one request per column, for these edges only; a column fetched
-  // with the edges is reused.
-  Status FindRows(SeedQuery query) {
+  // Fetches the share's rows of the edge columns, with one request per column. A column that was fetched together with
+  // the edges is not requested again. `query` is the one that has fetched the edges.
+  Status FetchRows(SeedQuery query) {
     std::vector<uint32_t> positions = share_;
     std::sort(positions.begin(), positions.end());
     std::vector<uint32_t> places;  // indices of the share's edges in `positions`
@@ -182,8 +185,8 @@ class LinkBatchMaker {
         ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination, negatives.set_ends));
         break;
       }
-      case NegativeKind::kInBatch: TakeFromBatch(negatives); break;
-      case NegativeKind::kInDegree: RETURN_IF_ERROR(TakeDestinations(negatives)); break;
+      case NegativeKind::kInBatch: AddInBatchNegatives(negatives); break;
+      case NegativeKind::kInDegree: RETURN_IF_ERROR(AddInDegreeNegatives(negatives)); break;
       case NegativeKind::kGlobalUniform: {
         ASSIGN_OR_RETURN(negatives.sources, DrawEnds(NegativeEnd::kSource, negatives.set_ends));
         ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination, negatives.set_ends));
@@ -193,7 +196,7 @@ class LinkBatchMaker {
     return negatives;
   }
 
-  // Draws `count` nodes for each set.
+  // Draws count() nodes for each set, by the position of its last edge or, for kJoint, by the number of its group.
   Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
     const uint64_t key = NegativesKey(negatives_seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
@@ -214,8 +217,8 @@ class LinkBatchMaker {
     return nodes;
   }
 
-  // Sets nodes[i] to the global id of originals[i] in the sets of this type. A node that was drawn several times is
-  // looked up once.
+  // For the sets s with types[s] == type, sets nodes[i] to the global id of originals[i]. A node that was drawn several
+  // times is looked up once.
   Status LookUpSets(NodeTypeId type, const std::vector<NodeTypeId>& types, const std::vector<OriginalNodeId>& originals,
                     std::vector<GlobalNodeId>& nodes) {
     std::vector<OriginalNodeId> distinct;
@@ -234,13 +237,14 @@ class LinkBatchMaker {
     return {};
   }
 
-  // Adds a placeholder where the edge at `position` lacks a negative: the edge's own destination with weight 0.
-  void AddNone(uint32_t position, Negatives& negatives) const {
+  // Adds a placeholder for a negative that the edge at `position` lacks: the edge's own destination with weight 0.
+  void AddPlaceholder(uint32_t position, Negatives& negatives) const {
     negatives.weights[negatives.destinations.size()] = 0;
     negatives.destinations.push_back(batch_.seeds[position]);
   }
 
-  void TakeFromBatch(Negatives& negatives) const {
+  // kInBatch: adds the destinations of the other edges of each edge's group.
+  void AddInBatchNegatives(Negatives& negatives) const {
     for (size_t i = 0; i < share_.size(); ++i) {
       const uint32_t position = share_[i];
       const BatchGroup group = FindInBatchGroup(position, count(), batch_.seeds.size());
@@ -249,14 +253,16 @@ class LinkBatchMaker {
         if (DestinationType(static_cast<uint32_t>(other)) == DestinationType(position)) {
           negatives.destinations.push_back(batch_.seeds[other]);
         } else {
-          AddNone(position, negatives);
+          AddPlaceholder(position, negatives);
         }
       }
-      while (negatives.destinations.size() < (i + 1) * count()) AddNone(position, negatives);  // the group is short
+      // The last group may be incomplete.
+      while (negatives.destinations.size() < (i + 1) * count()) AddPlaceholder(position, negatives);
     }
   }
 
-  Status TakeDestinations(Negatives& negatives) {
+  // kInDegree: adds the destinations of the training edges that MakeInDegreeQuery selects.
+  Status AddInDegreeNegatives(Negatives& negatives) {
     if (share_.empty()) return {};
     const std::vector<EdgeTypeId> types = links_.edge_types();
     ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
@@ -266,8 +272,8 @@ class LinkBatchMaker {
           "split '" + plan_.split +
           "' has no training edges: InDegree negatives are destinations of training edges; choose another kind");
     }
-    const SeedQuery query = InDegreeQuery(types, plan_.split, negatives_seed_, epoch_, step_,
-                                          uint64_t{count()} * plan_.batch_size, first.back());
+    const SeedQuery query = MakeInDegreeQuery(types, plan_.split, negatives_seed_, epoch_, step_,
+                                              uint64_t{count()} * plan_.batch_size, first.back());
     ASSIGN_OR_RETURN(const GlobalBatch drawn, seeds_.SeedsOfStep(query, deadline_));
     for (const uint32_t position : share_) {
       for (uint64_t k = 0; k < count(); ++k) {
@@ -275,7 +281,7 @@ class LinkBatchMaker {
         if (destination_types_[drawn.types[at]] == DestinationType(position)) {
           negatives.destinations.push_back(drawn.seeds[at]);
         } else {
-          AddNone(position, negatives);
+          AddPlaceholder(position, negatives);
         }
       }
     }
@@ -288,7 +294,7 @@ class LinkBatchMaker {
     for (size_t i = 0; i < batch_.seeds.size(); ++i) {
       const auto& [type, reverse] = links_.types[batch_.types[i]];
       edges.emplace_back(batch_.types[i], batch_.sources[i], batch_.seeds[i]);
-      // A type that is its own reverse: each of its edges stands for both directions.
+      // If a type is its own reverse, the reverse of each of its edges is an edge, too.
       if (reverse == type) edges.emplace_back(batch_.types[i], batch_.seeds[i], batch_.sources[i]);
     }
     std::sort(edges.begin(), edges.end());
@@ -355,9 +361,9 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline) {
   LinkBatchMaker maker(seeds, book, plan, seed, epoch, step, deadline);
-  RETURN_IF_ERROR(maker.FindEdges());
+  RETURN_IF_ERROR(maker.FetchEdges());
   std::vector<std::vector<GlobalNodeId>> nodes;
-  ASSIGN_OR_RETURN(LinkSeeds links, maker.Link(nodes));
+  ASSIGN_OR_RETURN(LinkSeeds links, maker.MakeLinks(nodes));
   const EdgeExclusions excluded = FindExclusions(maker.batch(), plan.links()->types, book.schema().num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,

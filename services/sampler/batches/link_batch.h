@@ -9,13 +9,14 @@
 namespace espalier::sampler {
 
 // Returns InvalidArgument if the plan does not fit the graph: no links, edge types that do not exist or are named
-// twice, a reverse type that does not reverse the node types, no negatives of a kind other than kUniform, or edge
+// twice, a reverse type that does not reverse the node types, 0 negatives with a kind other than kUniform, or edge
 // columns or ids with several edge types.
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 
 // Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
 // The negatives and the drawn neighbors do not depend on partitions or on the number of trainers. The plan has passed
-// CheckLinkPlan. `seed` is the run's.
+// CheckLinkPlan. `seed` is the run's; want_edge_ids sets Block::edge_ids. ResourceExhausted: the share would have more
+// than 2^28 negatives.
 //
 // The seeds of each node type are the distinct nodes of the share's pairs in order of first occurrence: for each edge
 // its source, its destination, then the endpoints of its negatives (source before destination). Pairs are in batch

@@ -19,7 +19,7 @@ struct LocalSamplingOptions {
   uint32_t depth = 2;  // batches prepared ahead of the consumer, at least 1
   // How long one batch's preparation may wait for partitions.
   std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
-  bool want_edge_ids = false;
+  bool want_edge_ids = false;  // set Block::edge_ids
 };
 
 // Used by one consumer; has its own worker threads. If the batch of a step fails, Next returns the batches before it,
@@ -64,8 +64,8 @@ class LocalMiniBatchSource final : public MiniBatchSource {
 
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // by Cancel; new in each epoch; ends its requests
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // counts StartEpoch: older results are discarded
+  std::stop_source cancelled_ ABSL_GUARDED_BY(mutex_);  // new in each epoch; Cancel stops it, which ends requests
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // number of StartEpoch calls; older results are discarded
   uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_to_prepare_ ABSL_GUARDED_BY(mutex_) = 0;

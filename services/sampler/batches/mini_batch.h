@@ -1,12 +1,12 @@
 // A sampled mini-batch as plain arrays.
 //
-// Nodes of a type are numbered by first occurrence: seeds in batch order, then each expanded node's drawn in-edges in
-// stored order, hop after hop. So the nodes that layer l computes are a prefix of those that it reads, one array per
-// type serves all layers, and a mini-batch does not depend on partitions or on the order of responses.
+// The nodes of a type are the rows of the mini-batch, numbered by first occurrence: seeds in batch order, then the
+// sources of each expanded node's drawn in-edges in stored order, hop after hop. So the rows that a layer computes are
+// a prefix of the rows that it reads, one array per type serves all layers, and a mini-batch does not depend on
+// partitions or on the order of responses. With two layers, for each node type:
 //
-//   layers:       0 (first, farthest from the seeds)   1 (last)
-//   reads rows    [0, num_nodes(0))                    [0, num_nodes(1))
-//   writes rows   [0, num_nodes(1))                    [0, num_seeds)
+//   layers[0] (farthest from the seeds)   reads rows [0, num_inputs), writes rows [0, num_outputs)
+//   layers[1] (last)                      reads the rows that layers[0] has written, writes the rows of the seeds
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace espalier::sampler {
 
-// One layer's edges of one relation: the in-edges of destination row i are indices[indptr[i] .. indptr[i + 1]),
-// rows of the source type. There are as many destination rows as the layer writes of the destination type.
+// One layer's edges of one relation in CSC format: indices[indptr[i] .. indptr[i + 1]) are the source rows of the
+// in-edges of destination row i.
 struct Block {
   EdgeTypeId edge_type;
-  std::vector<uint32_t> indptr;        // [rows written + 1]
-  std::vector<uint32_t> indices;       // [edges], < rows read of the source type
+  std::vector<uint32_t> indptr;        // [num_outputs of the destination type + 1]
+  std::vector<uint32_t> indices;       // [edges], below num_inputs of the source type
   std::vector<GlobalEdgeId> edge_ids;  // [edges], or empty if not requested
 };
 
@@ -47,8 +47,8 @@ struct LinkSeeds {
   std::vector<uint32_t> set_ends = {};               // [sets], ascending; the last one is the number of pairs
   std::vector<uint32_t> negative_destinations = {};  // [sets * K]
   std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the sources of the pairs
-  std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: masked, because it is an edge of the batch
-  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] for seeds listed by ids, or LinkPlan::want_pair_ids
+  std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: an edge of the batch, or only a placeholder
+  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] with LinkPlan::want_pair_ids (GlobalBatch::edge_ids)
   std::map<std::string, Tensor> rows = {};           // [pairs, row shape...] by LinkPlan::edge_columns
 };
 
@@ -63,13 +63,14 @@ struct EdgeSeeds {
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // For links and edges between nodes of several types, this is one of the types: the last layer writes the seeds of
-  // each type, and num_seeds counts all of them.
+  // For links and edges, the destination type of the first edge type; the last layer writes the seeds of all node
+  // types, and num_seeds is their number over all types.
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; may be 0
   uint32_t global_num_seeds = 0;                 // of all trainers, seed nodes or seed edges; the loss is divided by it
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the list of a type begins with its seeds
-  // For temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Otherwise empty.
+  // For temporal sampling, where a row is a pair of a node and a time: by NodeTypeId, the time of each row. Otherwise
+  // empty.
   std::vector<std::vector<int64_t>> times = {};
   std::vector<BatchLayer> layers;       // in the order of SamplingSpec::layers
   std::optional<LinkSeeds> links = {};  // for link prediction

@@ -23,12 +23,12 @@ struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
   bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
-  // With one edge type: the columns returned as LinkSeeds::rows. Each takes a separate request, for the trainer's
+  // With one edge type: the columns returned as LinkSeeds::rows. Each column takes a separate request for the trainer's
   // share.
   std::vector<std::string> edge_columns = {};
   bool want_pair_ids = false;  // with one edge type: return LinkSeeds::edge_ids, as SeedQuery::want_edge_ids
-  // If each rank has its own edges and its own plan: the rank that owns the edges, so that ranks have different
-  // negatives at the same positions. Rank 0 for edges that all ranks share.
+  // The rank whose edges these are, if each rank has its own edges and plan: ranks then draw different negatives at the
+  // same positions. Rank 0 for edges that all ranks share.
   Rank owner = Rank(0);
 
   // Returns the edge types, as a SeedQuery lists them.
@@ -44,7 +44,7 @@ struct EdgePlan {
   EdgeTypeId edge_type;
   std::string label;  // edge column
   // Excluded from sampling: with exclude_batch, the step's edges of all trainers; with exclude_reverse, also the edges
-  // (v, u) of that type for each edge (u, v) of the step.
+  // (v, u) of type exclude_reverse for each edge (u, v) of the step.
   bool exclude_batch = false;
   std::optional<EdgeTypeId> exclude_reverse = {};  // only with exclude_batch
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kPrefetchDistance = 32;
 constexpr uint32_t kMaxStamp = std::numeric_limits<uint32_t>::max();
 
-// Fibonacci hashing: the high bits of a multiplication, as many as the table has.
+// Fibonacci hashing: a table of 2^k slots uses the high k bits of a multiplication.
 struct HashToSlot {
   int shift;
   explicit HashToSlot(size_t num_slots) : shift(64 - std::countr_zero(num_slots)) {}

@@ -38,7 +38,9 @@ class NodeNumbering {
     uint32_t stamp = 0;
   };
 
+  // Makes room for `num_new` more nodes. `nodes` are the batch's nodes so far.
   void MakeRoom(uint64_t num_new, std::span<const GlobalNodeId> nodes);
+  // Replaces a hash table by one with `num_slots` slots, which contains `nodes`.
   template <class S>
   void GrowTable(std::vector<S>& slots, uint64_t num_slots, std::span<const GlobalNodeId> nodes);
   void NumberDirect(std::span<const GlobalNodeId> ids, std::vector<GlobalNodeId>& nodes, uint32_t* numbers);
@@ -53,8 +55,8 @@ class NodeNumbering {
   uint32_t base_ = 1;
   uint32_t used_ = 0;               // numbers assigned in this batch
   std::vector<uint32_t> direct_;    // [num_nodes] stamps
-  std::vector<NarrowSlot> narrow_;  // power of two
-  std::vector<Slot> wide_;          // power of two
+  std::vector<NarrowSlot> narrow_;  // hash table; its size is a power of two
+  std::vector<Slot> wide_;          // the same for ids of 64 bits
 };
 
 }  // namespace espalier::sampler

@@ -1,5 +1,5 @@
-// Prepares mini-batches on a background thread, ahead of the thread that takes them: for the data loaders of programs
-// (client/loaders) and for the built-in trainer (trainer/data), which differ in how one item is made.
+// Prepares mini-batches on a background thread, ahead of the thread that takes them. The data loaders of programs
+// (client/loaders) and the built-in trainer (trainer/data) use it, with different functions that make one item.
 #pragma once
 
 #include <functional>

@@ -14,9 +14,9 @@ namespace {
 #ifdef __AVX2__
 constexpr size_t kLanes = 8;
 
-// Philox4x32-10 of eight counters: each 64-bit lane holds one 32-bit word of one block (only the low half is
-// significant, since the widening multiply reads only that); two vectors are processed together to hide its latency.
-void EightBlocks(uint64_t key, const uint64_t* counter_low, const uint64_t* counter_high, uint32_t* words) {
+// Computes Philox4x32-10 of eight counters. Each 64-bit lane holds one 32-bit word of one block in its low half, which
+// is all that the widening multiply reads. Two vectors are processed together to hide the latency of the multiply.
+void ComputeEightBlocks(uint64_t key, const uint64_t* counter_low, const uint64_t* counter_high, uint32_t* words) {
   const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
   __m256i c0[2], c1[2], c2[2], c3[2];
   for (int v = 0; v < 2; ++v) {
@@ -49,7 +49,7 @@ void EightBlocks(uint64_t key, const uint64_t* counter_low, const uint64_t* coun
 }
 #endif
 
-void OneBlock(uint64_t key, uint64_t counter_low, uint64_t counter_high, uint32_t* words) {
+void ComputeBlock(uint64_t key, uint64_t counter_low, uint64_t counter_high, uint32_t* words) {
   const std::array<uint32_t, 4> block = Philox4x32(key, counter_low, counter_high);
   std::memcpy(words, block.data(), sizeof(block));
 }
@@ -65,15 +65,15 @@ void FillDrawWords(uint64_t key, std::span<const uint64_t> streams, uint32_t blo
       low[lanes] = block;
       high[lanes] = stream;
       if (++lanes < kLanes) continue;
-      EightBlocks(key, low, high, words);
+      ComputeEightBlocks(key, low, high, words);
       words += 4 * kLanes;
       lanes = 0;
     }
   }
-  for (size_t i = 0; i < lanes; ++i) OneBlock(key, low[i], high[i], words + 4 * i);
+  for (size_t i = 0; i < lanes; ++i) ComputeBlock(key, low[i], high[i], words + 4 * i);
 #else
   for (const uint64_t stream : streams) {
-    for (uint32_t block = 0; block < blocks_per_stream; ++block, words += 4) OneBlock(key, block, stream, words);
+    for (uint32_t block = 0; block < blocks_per_stream; ++block, words += 4) ComputeBlock(key, block, stream, words);
   }
 #endif
 }

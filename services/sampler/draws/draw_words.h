@@ -1,5 +1,6 @@
-// Random words of many draw streams at once: the same numbers as PhiloxStream(key, original id), several blocks at a
-// time, because generating one block after the other takes a third of the sampling time.
+// Random words of many draw streams at once. Stream s under a key has the same words as PhiloxStream(key, s); s is the
+// original id of a node or the number of a walk. Several Philox blocks are computed at a time, because computing one
+// block after the other would take a third of the sampling time.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace espalier::sampler {
 
-// Writes words [0, 4 * blocks_per_stream) of stream s to words[s * 4 * blocks_per_stream ...].
+// Writes words [0, 4 * blocks_per_stream) of streams[i] to words[i * 4 * blocks_per_stream ...].
 void FillDrawWords(uint64_t key, std::span<const uint64_t> streams, uint32_t blocks_per_stream, uint32_t* words);
 
 // Returns word `index` of one stream.

@@ -21,11 +21,11 @@ __extension__ typedef unsigned __int128 Wide;
 
 uint64_t ToVariate(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
 
-// Returns a bound below which `count` of `degree` uniform variates nearly always lie. A bound that is too low only
-// costs the time of a second pass, so the rounding of the bound does not matter.
-uint64_t LikelyBound(uint32_t degree, uint32_t count) {
-  const double wanted = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
-  const double share = wanted / static_cast<double>(degree);
+// Returns a bound that at least `count` of `degree` uniform variates nearly always do not exceed. A bound that is too
+// low only costs the time of a second pass, so the rounding of the bound does not matter.
+uint64_t ComputeLikelyBound(uint32_t degree, uint32_t count) {
+  const double expected_below = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
+  const double share = expected_below / static_cast<double>(degree);
   return share >= 1 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(share * 0x1p64);
 }
 
@@ -48,19 +48,19 @@ void LaborDraws::KeepSmallest(uint32_t count) {
   candidates_.resize(count);
 }
 
-// Leaves the `count` smallest variates not above the bound in candidates_.
+// Sets candidates_ to the `count` smallest variates, or to all variates up to `bound` if those are fewer.
 void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                          uint32_t count, uint64_t bound) {
-  const size_t most = 2 * size_t{count} + kSourcesAtOnce;
+  const size_t max_candidates = 2 * size_t{count} + kSourcesAtOnce;
   uint64_t ids[kSourcesAtOnce];
   uint32_t words[4 * kSourcesAtOnce];
   uint32_t before = 0;  // prefix sum before the current position
   candidates_.clear();
   for (uint32_t first = 0; first < degree; first += std::min(kSourcesAtOnce, degree - first)) {
-    const std::span<uint64_t> some(ids, std::min(kSourcesAtOnce, degree - first));
-    fill_source_ids(first, some);
-    FillDrawWords(key_, some, /*blocks_per_stream=*/1, words);
-    for (uint32_t i = 0; i < some.size(); ++i) {
+    const std::span<uint64_t> chunk(ids, std::min(kSourcesAtOnce, degree - first));
+    fill_source_ids(first, chunk);
+    FillDrawWords(key_, chunk, /*blocks_per_stream=*/1, words);
+    for (uint32_t i = 0; i < chunk.size(); ++i) {
       const uint64_t variate = ToVariate(words[4 * i], words[4 * i + 1]);
       uint32_t weight = 1;
       if (!prefix_sums.empty()) {
@@ -69,7 +69,7 @@ void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, 
       }
       if (weight > 0 && variate <= bound) candidates_.push_back({variate, weight, first + i});
     }
-    if (candidates_.size() < most) continue;
+    if (candidates_.size() < max_candidates) continue;
     KeepSmallest(count);
     if (prefix_sums.empty()) bound = candidates_.back().variate;  // the largest kept: nth_element puts it there
   }
@@ -79,7 +79,8 @@ void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, 
 uint32_t LaborDraws::Draw(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                           uint32_t count, uint32_t* positions) {
   constexpr uint64_t kNoBound = std::numeric_limits<uint64_t>::max();
-  Collect(degree, fill_source_ids, prefix_sums, count, prefix_sums.empty() ? LikelyBound(degree, count) : kNoBound);
+  Collect(degree, fill_source_ids, prefix_sums, count,
+          prefix_sums.empty() ? ComputeLikelyBound(degree, count) : kNoBound);
   if (prefix_sums.empty() && candidates_.size() < count) {
     Collect(degree, fill_source_ids, prefix_sums, count, kNoBound);
   }

@@ -1,4 +1,4 @@
-// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (sampling_spec.h, kLabor). The
+// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (draw_spec.h, kLabor). The
 // arithmetic uses integers only, so that every machine draws the same; docs/sampling.md defines which words form a
 // variate.
 #pragma once
@@ -10,19 +10,20 @@
 
 namespace espalier::sampler {
 
-// Writes the original ids of the row's sources at positions [first, first + ids.size()), in stored order.
+// Writes to `ids` the original ids of the sources at positions [first, first + ids.size()) of the row that is drawn
+// from, in stored order.
 using FillSourceIds = std::function<void(uint32_t first, std::span<uint64_t> ids)>;
 
-// Draws for one relation and hop. Reuses its scratch space from row to row. The scratch space has a few times `count`
-// entries, regardless of the degree. One thread at a time.
+// Draws for one relation and hop; a row is the in-edges of one node. The scratch space is reused from row to row and
+// has a few times `count` entries, regardless of the degree. One thread at a time.
 class LaborDraws {
  public:
   explicit LaborDraws(uint64_t key) : key_(key) {}  // LaborKey
 
   // Draws from a row of `degree` in-edges; degree > count >= 1. Writes the positions of the `count` smallest variates,
-  // ascending; of equal variates the first wins. With prefix_sums ([degree], weighted_draws.h; empty: uniform) the
-  // variates are divided by the weights (Ohlsson 1998), and in-edges without weight are never taken. Returns the number
-  // of positions: `count`, or fewer if fewer in-edges have weight.
+  // ascending; of equal variates the one at the smaller position counts as smaller. With prefix_sums ([degree],
+  // weighted_draws.h; empty: uniform) the variates are divided by the weights (Ohlsson 1998), and in-edges of weight 0
+  // are never drawn. Returns the number of positions: `count`, or fewer if fewer in-edges have a positive weight.
   uint32_t Draw(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
                 uint32_t count, uint32_t* positions);
 

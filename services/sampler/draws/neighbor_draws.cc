@@ -1,3 +1,7 @@
+// Without replacement, Floyd's algorithm draws position i of `count` from [0, degree - count + i]; if that position has
+// been drawn already, it takes degree - count + i instead. Draws of up to 32 positions keep the set of drawn positions
+// in AVX2 registers (DrawSmall), larger draws in a hash set (DrawLarge). Without AVX2, small draws search an array. All
+// variants read the same words and return the same positions.
 #include "services/sampler/draws/neighbor_draws.h"
 
 #include <bit>
@@ -14,19 +18,19 @@ namespace {
 
 constexpr uint32_t kNoPosition = 0x7FFFFFFF;  // above every position of a small draw
 
-// Positions below this limit leave 5 bits for an index in 31 bits.
+// A position below this limit and an index below 32 fit into 31 bits (SortSmall).
 constexpr uint32_t kMaxSmallRowLength = uint32_t{1} << 26;
 
 #ifdef __AVX2__
-// Sets ranks[i] to the number of distinct values (in `vectors`, and one by one in `values`) that are smaller than value
-// i.
+// Sets ranks[i] to the number of values that are smaller than values[i]. `values` has `count` distinct values;
+// `vectors` has the same values, then kNoPosition.
 template <int kVectors>
 void FindRanks(const __m256i* vectors, const uint32_t* values, uint32_t count, uint32_t* ranks) {
   __m256i rank[kVectors];
   for (int v = 0; v < kVectors; ++v) rank[v] = _mm256_setzero_si256();
   for (uint32_t i = 0; i < count; ++i) {
-    const __m256i all = _mm256_set1_epi32(static_cast<int>(values[i]));
-    for (int v = 0; v < kVectors; ++v) rank[v] = _mm256_sub_epi32(rank[v], _mm256_cmpgt_epi32(vectors[v], all));
+    const __m256i copies = _mm256_set1_epi32(static_cast<int>(values[i]));
+    for (int v = 0; v < kVectors; ++v) rank[v] = _mm256_sub_epi32(rank[v], _mm256_cmpgt_epi32(vectors[v], copies));
   }
   for (int v = 0; v < kVectors; ++v) _mm256_store_si256(reinterpret_cast<__m256i*>(ranks + 8 * v), rank[v]);
 }
@@ -44,17 +48,17 @@ void DrawSmall(const uint32_t* words, uint32_t degree, uint32_t count, uint32_t*
   uint32_t last = degree - count;
   for (uint32_t i = 0; i < count; ++i, ++last) {
     uint32_t value = BoundedDraw(words[i], last + 1);
-    __m256i all = _mm256_set1_epi32(static_cast<int>(value));
-    __m256i equal = _mm256_cmpeq_epi32(drawn[0], all);
-    for (int v = 1; v < kVectors; ++v) equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(drawn[v], all));
+    __m256i copies = _mm256_set1_epi32(static_cast<int>(value));
+    __m256i equal = _mm256_cmpeq_epi32(drawn[0], copies);
+    for (int v = 1; v < kVectors; ++v) equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(drawn[v], copies));
     if (_mm256_testz_si256(equal, equal) == 0) {
       value = last;
-      all = _mm256_set1_epi32(static_cast<int>(value));
+      copies = _mm256_set1_epi32(static_cast<int>(value));
     }
     const __m256i here = _mm256_set1_epi32(static_cast<int>(i));
     for (int v = 0; v < kVectors; ++v) {
       const __m256i is_here = _mm256_cmpeq_epi32(_mm256_add_epi32(lane, _mm256_set1_epi32(8 * v)), here);
-      drawn[v] = _mm256_blendv_epi8(drawn[v], all, is_here);
+      drawn[v] = _mm256_blendv_epi8(drawn[v], copies, is_here);
     }
     values[i] = value;
   }
@@ -62,7 +66,8 @@ void DrawSmall(const uint32_t* words, uint32_t degree, uint32_t count, uint32_t*
   for (uint32_t i = 0; i < count; ++i) positions[ranks[i]] = values[i];
 }
 
-// Sorts up to 8 * kVectors values below 2^26 by rank; each carries its index, so that equal values differ.
+// Sorts up to 8 * kVectors positions below kMaxSmallRowLength by rank. Each gets its index as low bits, so that equal
+// positions differ.
 template <int kVectors>
 void SortSmall(uint32_t* positions, uint32_t count) {
   alignas(32) uint32_t values[8 * kVectors], ranks[8 * kVectors];

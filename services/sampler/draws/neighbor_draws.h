@@ -12,7 +12,7 @@
 
 namespace espalier::sampler {
 
-// Returns how many positions a uniform draw takes. With replacement, a node without in-edges has none.
+// Returns how many positions a uniform draw takes: 0 for a node without in-edges, also with replacement.
 constexpr uint32_t NumDrawn(uint32_t degree, int32_t fanout, bool replace) {
   if (fanout == kFullNeighborhood) return degree;
   const auto count = static_cast<uint32_t>(fanout);
@@ -20,26 +20,26 @@ constexpr uint32_t NumDrawn(uint32_t degree, int32_t fanout, bool replace) {
   return std::min(degree, count);
 }
 
-// Returns whether the NumDrawn positions are simply all positions, so that no random word is read.
+// Returns whether a uniform draw takes every position once, so that it reads no random words.
 constexpr bool DrawsAll(uint32_t degree, int32_t fanout, bool replace) {
   if (fanout == kFullNeighborhood || degree == 0) return true;
   return !replace && degree <= static_cast<uint32_t>(fanout);
 }
 
 // Returns how many blocks of four words a draw of `count` positions reads.
-constexpr uint32_t DrawBlocks(uint32_t count) { return count / 4 + (count % 4 != 0 ? 1 : 0); }
+constexpr uint32_t NumDrawBlocks(uint32_t count) { return count / 4 + (count % 4 != 0 ? 1 : 0); }
 
-// A set of values for draws that are too large for registers. One thread at a time.
+// A hash set of positions, for draws that are too large for registers. One thread at a time.
 class DrawScratch {
  public:
-  // Removes all values and makes room for `count`.
+  // Removes all values and makes room for `count` values.
   void Clear(uint32_t count);
   // Inserts a value; returns false if it is present already.
   bool Insert(uint32_t value);
 
  private:
-  std::vector<uint64_t> slots_;  // (round, value): slots of older rounds are free
-  uint64_t round_ = 0;
+  std::vector<uint64_t> slots_;  // round << 32 | value; a slot with another round than round_ is free
+  uint64_t round_ = 0;           // number of calls of Clear, from 1 to 2^32 - 1, then from 1 again
   uint64_t mask_ = 0;
 };
 

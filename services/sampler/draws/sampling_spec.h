@@ -12,7 +12,7 @@
 
 namespace espalier::sampler {
 
-inline constexpr int32_t kFullNeighborhood = -1;
+inline constexpr int32_t kFullNeighborhood = -1;  // as a fan-out: all in-edges
 
 // The fan-outs of one model layer. fanouts[edge type]: in-edges drawn per destination node; 0 omits the relation,
 // kFullNeighborhood takes all in-edges.
@@ -24,15 +24,16 @@ struct SamplingSpec {
   // layers[0] is the model's first layer, farthest from the seeds (DGL's order).
   std::vector<LayerSpec> layers;
   DrawSpec draw;
-  // Temporal sampling: a seed's time is its row of this node column (empty: the caller passes the times), a node
+  // Temporal sampling: a seed's time is its value in this node column (empty: the caller passes the times), a node
   // reached from a seed has the seed's time, and no later in-edge is drawn. Empty without draw.time_column.
   std::string seed_time_column;
   uint64_t seed = 0;
-  // Limit for one mini-batch, all hops together; more edges are ResourceExhausted. Does not influence what is drawn.
+  // Limit for the edges of one mini-batch over all hops: sampling a larger one returns ResourceExhausted. Does not
+  // influence which edges are drawn.
   uint64_t max_edges = std::numeric_limits<uint64_t>::max();
 };
 
-// Where in a run a draw happens. Hops count from the seeds outward: 0, 1, ...
+// The place of a draw in a run. Hops are numbered from the seeds outward: 0, 1, ...
 struct HopPosition {
   uint32_t epoch = 0;
   uint32_t step = 0;
@@ -47,15 +48,16 @@ constexpr uint64_t NeighborKey(uint64_t seed, HopPosition at, uint64_t relation_
 }
 
 // Returns the key of kLabor's variates. The counter's high word is the source's original id, its low word 0; the
-// variate is the first two words of the block. All relations from one node type share it. source_type_hash =
-// Hash64(name of the source's node type).
+// variate is the first two words of the block. All relations with the same source node type share the key.
+// source_type_hash = Hash64(name of the source's node type).
 constexpr uint64_t LaborKey(uint64_t seed, HopPosition at, bool layer_dependency, uint64_t source_type_hash) {
   constexpr uint64_t kAllHops = uint64_t{1} << 32;  // above every hop
   return RandomKey(seed, RandomPurpose::kLabor, at.epoch, at.step, layer_dependency ? kAllHops : uint64_t{at.hop},
                    source_type_hash);
 }
 
-// Returns the key of a step of random walks: as NeighborKey, with the walk's number in place of the node's original id.
+// Returns the Philox key of a step of random walks. The counter is that of NeighborKey with the walk's number in place
+// of the node's original id.
 constexpr uint64_t WalkKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kWalks, at.epoch, at.step, at.hop, relation_hash);
 }

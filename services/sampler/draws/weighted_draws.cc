@@ -18,7 +18,8 @@
 namespace espalier::sampler {
 namespace {
 
-// Scaled sums of a row have at most this many bits, which leaves room for weights that are raised to 1.
+// If a row's sum exceeds 32 bits, its weights are scaled so that it has this many. The 32nd bit is left for small
+// weights, which are raised to 1.
 constexpr int kSumBits = 31;
 
 Status BadWeight(uint64_t position, const std::string& value) {
@@ -26,29 +27,30 @@ Status BadWeight(uint64_t position, const std::string& value) {
                          ", expected a finite number that is not negative");
 }
 
-// A weight as an integer times 2^exponent, exactly; the integer has at most 53 bits, or 64 for integer weights.
-struct Scaled {
+// A weight as mantissa * 2^exponent, exactly. The mantissa has at most 53 bits, or 64 for integer weights.
+struct ExactWeight {
   uint64_t mantissa = 0;
   int exponent = 0;
 };
 
+// Returns InvalidArgument for a weight that is negative or not finite.
 template <class T>
-Result<Scaled> Scale(T weight, uint64_t position) {
+Result<ExactWeight> ToExactWeight(T weight, uint64_t position) {
   if constexpr (std::is_floating_point_v<T>) {
     if (!(weight >= 0) || std::isinf(weight)) return BadWeight(position, std::to_string(weight));
     int exponent = 0;
     const double fraction = std::frexp(static_cast<double>(weight), &exponent);  // in [0.5, 1), exact
-    return Scaled{static_cast<uint64_t>(fraction * 0x1p53), exponent - 53};
+    return ExactWeight{static_cast<uint64_t>(fraction * 0x1p53), exponent - 53};
   } else {
     if constexpr (std::is_signed_v<T>) {
       if (weight < 0) return BadWeight(position, std::to_string(weight));
     }
-    return Scaled{static_cast<uint64_t>(weight), 0};
+    return ExactWeight{static_cast<uint64_t>(weight), 0};
   }
 }
 
 // Returns floor(weight * 2^shift), but at least 1 for a positive weight.
-uint64_t Quantized(Scaled weight, int shift) {
+uint64_t Quantize(ExactWeight weight, int shift) {
   if (weight.mantissa == 0) return 0;
   const int total_shift = weight.exponent + shift;
   if (total_shift >= 0) return weight.mantissa << total_shift;
@@ -56,10 +58,10 @@ uint64_t Quantized(Scaled weight, int shift) {
   return floored == 0 ? 1 : floored;
 }
 
-// Returns the exponent that scales the largest weight of a row to just below 2^32. Integers that are already small
-// enough are not scaled.
+// Returns the exponent that scales the largest weight of a row, which has `largest_bits` bits, to just below 2^32.
+// Integers that are already small enough are not scaled.
 template <class T>
-int FirstShift(int largest_bits) {
+int ComputeFirstShift(int largest_bits) {
   const int shift = 32 - largest_bits;
   return std::is_floating_point_v<T> ? shift : std::min(shift, 0);
 }
@@ -69,21 +71,21 @@ Status QuantizeAs(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t*
   const T* const values = reinterpret_cast<const T*>(weights.bytes());
   int largest_bits = -(1 << 20);  // bit width of the largest weight's integer part; negative for small fractions
   for (uint64_t k = begin; k < end; ++k) {
-    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
+    ASSIGN_OR_RETURN(const ExactWeight weight, ToExactWeight(values[k], k));
     if (weight.mantissa == 0) continue;
     largest_bits = std::max(largest_bits, static_cast<int>(std::bit_width(weight.mantissa)) + weight.exponent);
   }
-  int shift = FirstShift<T>(largest_bits);
+  int shift = ComputeFirstShift<T>(largest_bits);
   uint64_t sum = 0;  // fewer than 2^32 terms below 2^32, so no overflow
   for (uint64_t k = begin; k < end; ++k) {
-    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
-    sum += Quantized(weight, shift);
+    ASSIGN_OR_RETURN(const ExactWeight weight, ToExactWeight(values[k], k));
+    sum += Quantize(weight, shift);
   }
   if (sum > ~uint32_t{0}) shift -= static_cast<int>(std::bit_width(sum)) - kSumBits;
   uint32_t running = 0;
   for (uint64_t k = begin; k < end; ++k) {
-    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
-    prefix_sums[k] = running += static_cast<uint32_t>(Quantized(weight, shift));
+    ASSIGN_OR_RETURN(const ExactWeight weight, ToExactWeight(values[k], k));
+    prefix_sums[k] = running += static_cast<uint32_t>(Quantize(weight, shift));
   }
   return {};
 }
@@ -95,11 +97,11 @@ uint32_t WeightBefore(std::span<const uint32_t> prefix_sums, uint32_t position) 
 constexpr uint32_t kSumsAtOnce = 8;
 
 // Returns how many of eight ascending sums are at most `target`.
-uint32_t CountOfEight(const uint32_t* sums, uint32_t target) {
+uint32_t CountAtMost(const uint32_t* sums, uint32_t target) {
 #ifdef __AVX2__
-  const __m256i wanted = _mm256_set1_epi32(static_cast<int>(target));
-  const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
-  const __m256i is_at_most = _mm256_cmpeq_epi32(_mm256_max_epu32(some, wanted), wanted);
+  const __m256i targets = _mm256_set1_epi32(static_cast<int>(target));
+  const __m256i eight_sums = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256i is_at_most = _mm256_cmpeq_epi32(_mm256_max_epu32(eight_sums, targets), targets);
   return static_cast<uint32_t>(
       std::popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_at_most)))));
 #else
@@ -123,11 +125,11 @@ class PositionFinder {
   uint32_t operator()(uint32_t target) const {
     if (degree_ <= kWindow) return FindInShortRow(target);
     uint32_t first = WindowStart(static_cast<float>(target) * positions_per_weight_);
-    if (Holds(first, target)) return first + CountInWindow(first, target);
+    if (WindowContains(first, target)) return first + CountInWindow(first, target);
     const uint32_t middle = first + kWindow / 2;
     const float distance = static_cast<float>(target) - static_cast<float>(sums_[middle]);
     first = WindowStart(static_cast<float>(middle) + distance * positions_per_weight_);
-    if (Holds(first, target)) return first + CountInWindow(first, target);
+    if (WindowContains(first, target)) return first + CountInWindow(first, target);
     return static_cast<uint32_t>(std::upper_bound(sums_, sums_ + degree_, target) - sums_);
   }
 
@@ -140,11 +142,11 @@ class PositionFinder {
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 0, degree_ - kWindow));
   }
   // Returns whether the window starting at `first` contains the target's position.
-  bool Holds(uint32_t first, uint32_t target) const {
+  bool WindowContains(uint32_t first, uint32_t target) const {
     return (first == 0 || sums_[first - 1] <= target) && sums_[first + kWindow - 1] > target;
   }
   uint32_t CountInWindow(uint32_t first, uint32_t target) const {
-    return CountOfEight(sums_ + first, target) + CountOfEight(sums_ + first + kSumsAtOnce, target);
+    return CountAtMost(sums_ + first, target) + CountAtMost(sums_ + first + kSumsAtOnce, target);
   }
   uint32_t FindInShortRow(uint32_t target) const {
     if (degree_ < kSumsAtOnce) {
@@ -152,9 +154,9 @@ class PositionFinder {
       for (uint32_t k = 0; k < degree_; ++k) count += static_cast<uint32_t>(sums_[k] <= target);
       return count;
     }
-    const uint32_t of_first = CountOfEight(sums_, target);
-    const uint32_t of_last = CountOfEight(sums_ + degree_ - kSumsAtOnce, target);  // may overlap the first eight
-    return of_first < kSumsAtOnce ? of_first : degree_ - kSumsAtOnce + of_last;
+    const uint32_t in_first = CountAtMost(sums_, target);
+    const uint32_t in_last = CountAtMost(sums_ + degree_ - kSumsAtOnce, target);  // may overlap the first eight sums
+    return in_first < kSumsAtOnce ? in_first : degree_ - kSumsAtOnce + in_last;
   }
 
   const uint32_t* sums_;
@@ -162,7 +164,7 @@ class PositionFinder {
   float positions_per_weight_;  // only a starting point: no result depends on its rounding
 };
 
-// The words of a stream from an index on, generated one block at a time.
+// The words of a stream from index `first` on, generated one block at a time.
 class LaterWords {
  public:
   LaterWords(uint64_t key, uint64_t stream, uint64_t first) : key_(key), stream_(stream), next_(first) {}
@@ -219,7 +221,7 @@ void DrawWeightedWithReplacement(const uint32_t* words, std::span<const uint32_t
 
 uint32_t DrawWeightedWithoutReplacement(uint64_t key, uint64_t original_id, const uint32_t* words,
                                         std::span<const uint32_t> prefix_sums, uint32_t count, uint32_t* positions) {
-  if (prefix_sums.size() <= count) return AllOfPositiveWeight(prefix_sums, positions);
+  if (prefix_sums.size() <= count) return FindPositiveWeights(prefix_sums, positions);
   if (prefix_sums.back() == 0 || count == 0) return 0;
   DrawWeightedWithReplacement(words, prefix_sums, count, positions);
   auto drawn = static_cast<uint32_t>(std::unique(positions, positions + count) - positions);
@@ -227,19 +229,19 @@ uint32_t DrawWeightedWithoutReplacement(uint64_t key, uint64_t original_id, cons
 
   const PositionFinder position_of(prefix_sums);
   LaterWords later(key, original_id, count);
-  uint32_t rest = prefix_sums.back();  // weight not drawn yet
-  for (uint32_t i = 0; i < drawn; ++i) rest -= prefix_sums[positions[i]] - WeightBefore(prefix_sums, positions[i]);
-  while (drawn < count && rest > 0) {
+  uint32_t remaining = prefix_sums.back();  // weight not drawn yet
+  for (uint32_t i = 0; i < drawn; ++i) remaining -= prefix_sums[positions[i]] - WeightBefore(prefix_sums, positions[i]);
+  while (drawn < count && remaining > 0) {
     // The target counts only weight not drawn yet: skip each drawn interval that starts at or before it.
-    uint32_t target = BoundedDraw(later.Next(), rest);
-    uint32_t place = 0;  // in ascending order of positions
+    uint32_t target = BoundedDraw(later.Next(), remaining);
+    uint32_t place = 0;  // index in `positions` at which the new position is inserted
     for (; place < drawn; ++place) {
       const uint32_t before = WeightBefore(prefix_sums, positions[place]);
       if (target < before) break;
       target += prefix_sums[positions[place]] - before;
     }
     const uint32_t position = position_of(target);
-    rest -= prefix_sums[position] - WeightBefore(prefix_sums, position);
+    remaining -= prefix_sums[position] - WeightBefore(prefix_sums, position);
     for (uint32_t i = drawn; i > place; --i) positions[i] = positions[i - 1];
     positions[place] = position;
     ++drawn;
@@ -247,7 +249,7 @@ uint32_t DrawWeightedWithoutReplacement(uint64_t key, uint64_t original_id, cons
   return drawn;
 }
 
-uint32_t AllOfPositiveWeight(std::span<const uint32_t> prefix_sums, uint32_t* positions) {
+uint32_t FindPositiveWeights(std::span<const uint32_t> prefix_sums, uint32_t* positions) {
   uint32_t count = 0;
   for (uint32_t position = 0; position < prefix_sums.size(); ++position) {
     if (prefix_sums[position] > WeightBefore(prefix_sums, position)) positions[count++] = position;

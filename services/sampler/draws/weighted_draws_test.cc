@@ -33,8 +33,8 @@ Status TryQuantize(std::vector<T> weights) {
 }
 
 std::vector<uint32_t> DrawnWords(uint64_t key, uint64_t id, uint32_t count) {
-  std::vector<uint32_t> words(size_t{4} * DrawBlocks(count));
-  FillDrawWords(key, std::span(&id, 1), DrawBlocks(count), words.data());
+  std::vector<uint32_t> words(size_t{4} * NumDrawBlocks(count));
+  FillDrawWords(key, std::span(&id, 1), NumDrawBlocks(count), words.data());
   return words;
 }
 

@@ -1,3 +1,6 @@
+// Rows are grouped by owner, and all affected partitions are called concurrently. PartitionFanOut waits for their
+// responses, except for PushGradients, which does not wait: FirstError collects the responses and calls `done`. Rows
+// are restored as tensors, because values and state are two tensors of each owner.
 #include "services/sampler/routing/embedding_store.h"
 
 #include <string>
@@ -12,15 +15,15 @@
 namespace espalier::sampler {
 namespace {
 
-std::vector<PartitionId> EveryPartition(size_t count) {
+std::vector<PartitionId> ListPartitions(size_t count) {
   std::vector<PartitionId> all;
   for (uint32_t p = 0; p < count; ++p) all.push_back(PartitionId(p));
   return all;
 }
 
-// Returns a handle of the state tensor, which an owner creates together with the rows.
-TensorHandle StateHandle(const EmbeddingSpec& spec) {
-  return {.id = StateOfEmbedding(spec.id), .row_shape = {static_cast<int64_t>(StateRowWidth(spec))}};
+// Returns a handle of the state tensor, which each partition creates together with the rows.
+TensorHandle MakeStateHandle(const EmbeddingSpec& spec) {
+  return {.id = ToStateId(spec.id), .row_shape = {static_cast<int64_t>(StateRowWidth(spec))}};
 }
 
 // Collects `count` statuses and calls `done` once: with the first error, or with OK after the last.
@@ -28,6 +31,7 @@ class FirstError {
  public:
   FirstError(size_t count, DoneStatus done) : missing_(count), done_(std::move(done)) {}
 
+  // Returns the callback for one partition; errors name it.
   static DoneStatus Slot(std::shared_ptr<FirstError> all, PartitionId partition) {
     return [all = std::move(all), partition](Status status) {
       all->Put(status.ok() ? std::move(status)
@@ -75,7 +79,7 @@ Status PartitionedEmbeddings::CreateEmbedding(const EmbeddingSpec& spec, Deadlin
   RETURN_IF_ERROR(CheckEmbedding(spec));
   const auto create = [&] {
     const auto fan_out =
-        std::make_shared<PartitionFanOut<Nothing>>(EveryPartition(partitions_.size()), /*kept_alive=*/nullptr);
+        std::make_shared<PartitionFanOut<Nothing>>(ListPartitions(partitions_.size()), /*kept_alive=*/nullptr);
     for (size_t p = 0; p < partitions_.size(); ++p) {
       partitions_[p]->embeddings().Create(spec, deadline, fan_out->StatusSlot(p));
     }
@@ -86,7 +90,7 @@ Status PartitionedEmbeddings::CreateEmbedding(const EmbeddingSpec& spec, Deadlin
 
 Status PartitionedEmbeddings::DropEmbedding(const TensorId& embedding, Deadline deadline) {
   const auto fan_out =
-      std::make_shared<PartitionFanOut<Nothing>>(EveryPartition(partitions_.size()), /*kept_alive=*/nullptr);
+      std::make_shared<PartitionFanOut<Nothing>>(ListPartitions(partitions_.size()), /*kept_alive=*/nullptr);
   for (size_t p = 0; p < partitions_.size(); ++p) {
     partitions_[p]->embeddings().Drop(embedding, deadline, fan_out->StatusSlot(p));
   }
@@ -101,7 +105,7 @@ Result<Tensor> PartitionedEmbeddings::ReadEmbedding(const EmbeddingSpec& spec, u
   const auto plan = PlanGather(RouteToOwners(FirstRows(spec.id.rows, book_), rows), rows.size(), in_process);
   const size_t row_bytes = spec.width * ItemSize(spec.dtype);
   plan->rows = std::shared_ptr<std::byte>(new std::byte[rows.size() * row_bytes], std::default_delete<std::byte[]>());
-  const std::vector<PartitionId> requested = RequestedPartitions(plan->locals);
+  const std::vector<PartitionId> requested = FindRequestedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, plan);
   for (size_t k = 0; k < requested.size(); ++k) {
     const uint32_t p = requested[k].value;
@@ -121,12 +125,13 @@ void PartitionedEmbeddings::PushGradients(const EmbeddingSpec& spec, const StepO
   const std::vector<int64_t> shape = {static_cast<int64_t>(rows.size()), int64_t{spec.width}};
   Status valid = CheckRows(spec, rows);
   if (valid.ok() && (gradients.dtype() != DType::kF32 || gradients.shape() != shape)) {
-    valid = InvalidArgument("gradients " + gradients.ToString() + " for " + std::to_string(rows.size()) + " rows");
+    valid = InvalidArgument("gradients " + gradients.ToString() + " for " + std::to_string(rows.size()) +
+                            " rows, expected F32 [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + "]");
   }
   if (!valid.ok()) return done(valid);
   RowRoute route = RouteToOwners(FirstRows(spec.id.rows, book_), rows);
   std::vector<Tensor> parts = SplitRows(gradients, route);
-  // Without rows the route has no owners, but every partition must receive the empty marker.
+  // SplitRows returns a single part if there are no rows, but every partition must receive the empty marker.
   if (rows.empty()) parts.assign(partitions_.size(), gradients);
   const auto all = std::make_shared<FirstError>(partitions_.size(), std::move(done));
   for (uint32_t p = 0; p < partitions_.size(); ++p) {
@@ -140,7 +145,7 @@ void PartitionedEmbeddings::PushGradients(const EmbeddingSpec& spec, const StepO
 Result<Tensor> PartitionedEmbeddings::ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows,
                                                 Deadline deadline) {
   if (StateRowWidth(spec) == 0) return Tensor::Zeros(DType::kF32, {static_cast<int64_t>(rows.size()), 0});
-  return tensors_.Read(StateHandle(spec), rows, deadline);
+  return tensors_.Read(MakeStateHandle(spec), rows, deadline);
 }
 
 Status PartitionedEmbeddings::Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows,
@@ -148,7 +153,7 @@ Status PartitionedEmbeddings::Restore(const EmbeddingSpec& spec, std::span<const
   const TensorHandle handle{.id = spec.id, .dtype = spec.dtype, .row_shape = {int64_t{spec.width}}};
   RETURN_IF_ERROR(tensors_.Write(handle, RowWrite::kAssign, rows, values, deadline));
   if (StateRowWidth(spec) == 0) return Status();
-  return tensors_.Write(StateHandle(spec), RowWrite::kAssign, rows, state, deadline);
+  return tensors_.Write(MakeStateHandle(spec), RowWrite::kAssign, rows, state, deadline);
 }
 
 }  // namespace espalier::sampler

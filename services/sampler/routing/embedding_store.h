@@ -12,15 +12,15 @@
 
 namespace espalier::sampler {
 
-// The origin of a trainer's gradients.
+// The step and the trainer to which gradients belong.
 struct StepOfTrainer {
   uint64_t step = 0;  // counted over the run, from 0
   Rank rank;
   double learning_rate = 0;
 };
 
-// Learnable rows at a version, to be checkpointed. Its state can be read while at least one trainer that has reached
-// the version has sent no further gradients.
+// Learnable rows at a version, to be checkpointed. Rows and state can be read at this version until the last trainer
+// has sent its gradients for step `version`.
 struct EmbeddingAt {
   EmbeddingSpec spec;
   uint64_t version = 0;
@@ -40,14 +40,15 @@ class EmbeddingStore {
   // Returns [rows.size(), width] of the specification's dtype; waits for the version. Rows may be repeated.
   virtual Result<Tensor> ReadEmbedding(const EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,
                                        Deadline deadline) = 0;
-  // Sends gradients, F32 [rows.size(), width], to every partition, including those without rows. Returns at once;
-  // `done` is called, on any thread, after all have acknowledged or with the first error.
+  // Sends gradients, F32 [rows.size(), width], to every partition, including partitions that own none of the rows.
+  // Returns at once; `done` is called, on any thread, after all partitions have acknowledged or with the first error.
   virtual void PushGradients(const EmbeddingSpec& spec, const StepOfTrainer& step, std::span<const GlobalRowId> rows,
                              const Tensor& gradients, Deadline deadline, DoneStatus done) = 0;
+  // Drops the rows and their state on all partitions. Succeeds if they do not exist.
   virtual Status DropEmbedding(const TensorId& embedding, Deadline deadline) = 0;
 
-  // Returns the current state, F32 [rows.size(), StateRowWidth]. If the calling trainer has sent no gradients
-  // since it read a version, this is the state of that version. No server is called if StateRowWidth is 0.
+  // Returns the current state, F32 [rows.size(), StateRowWidth]. If the calling trainer has sent no gradients since it
+  // read a version, this is the state of that version. No server is called if StateRowWidth is 0.
   virtual Result<Tensor> ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline deadline) = 0;
   // Writes values of distinct rows, as returned by ReadEmbedding, and their state, before the first step.
   virtual Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
@@ -59,16 +60,17 @@ class SavedLearnableRows {
  public:
   virtual ~SavedLearnableRows() = default;
 
-  virtual uint64_t version() const = 0;  // number of steps that they include
-  // Returns FailedPrecondition if they were saved with another specification: other rows, type, width or optimizer.
+  virtual uint64_t version() const = 0;  // number of steps that the saved values include
+  // Returns FailedPrecondition if the rows were saved with another specification: other rows, dtype, width or
+  // optimizer.
   virtual Status CheckFits(const EmbeddingSpec& spec) const = 0;
-  // Writes the next saved rows, a bounded number of bytes, to rows of `spec`, which must fit, exist at version() and
-  // have taken no step. Returns false after the last ones; the next call starts again with the first, as it does after
-  // an error.
+  // Writes the next saved rows, a bounded number of bytes, to the rows of `spec`, which must fit, exist at version()
+  // and have taken no step. Returns true if it has written rows, and false if all rows had been written before. The
+  // call after that, or after an error, starts again with the first rows.
   virtual Result<bool> RestoreSome(EmbeddingStore& store, const EmbeddingSpec& spec, Deadline deadline) = 0;
 };
 
-// The implementation over the partitions of a graph.
+// Implements EmbeddingStore over the partitions of a graph. Thread-safe.
 class PartitionedEmbeddings final : public EmbeddingStore {
  public:
   // `tensors` has the same partitions. Both arguments must outlive this object; the partition book of `tensors` must

@@ -29,7 +29,7 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
         answers_(requested_.size()),
         missing_(requested_.size()) {}
 
-  // Returns the callback for the i-th called partition.
+  // Returns the callback for the i-th called partition. It must be called once.
   Done<T> Slot(size_t i) {
     return [self = this->shared_from_this(), i](Result<T> answer) { self->Put(i, std::move(answer)); };
   }
@@ -46,29 +46,29 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline,
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0 || !error_.ok(); });
-    return Outcome(deadline);
+    return TakeResult(deadline);
   }
 
   // Like Wait, but waits until all partitions have responded, even after an error, so that no change is still running
-  // when the caller continues. `deadline` is that of the calls themselves; the wait ends kLateAnswers later.
+  // when the caller continues. `deadline` is the deadline of the calls; the wait ends at most kLateAnswers later.
   Result<std::vector<T>> WaitForAll(Deadline deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline.WithoutStop().Plus(kLateAnswers),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
-    return Outcome(deadline);
+    return TakeResult(deadline);
   }
   // Like WaitForAll, but without a time limit, for calls that write to the caller's memory. The calls end at their own
   // deadlines.
   Result<std::vector<T>> WaitForAllUnbounded(const Deadline& deadline) {
     MutexLock lock(&mutex_);
     mutex_.Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0; });
-    return Outcome(deadline);
+    return TakeResult(deadline);
   }
 
  private:
   static constexpr std::chrono::seconds kLateAnswers{10};
 
-  Result<std::vector<T>> Outcome(const Deadline& deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Result<std::vector<T>> TakeResult(const Deadline& deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return error_;
     std::vector<T> values;
     values.reserve(answers_.size());

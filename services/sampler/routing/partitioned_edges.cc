@@ -1,5 +1,5 @@
-// PartitionedGraph's requests for edges by their ids: each goes to its owner, and the responses are put into the order
-// of the request.
+// PartitionedGraph's requests for edges by their ids: each edge is requested from its owner, and the responses are put
+// into the order of the request.
 #include <limits>
 
 #include "services/sampler/routing/partition_fan_out.h"
@@ -15,7 +15,7 @@ struct EdgeRoute {
   std::vector<std::vector<uint32_t>> places;     // [partitions] index of each in the request
 };
 
-// Returns InvalidArgument with an edge that does not exist.
+// Groups edges by owner. InvalidArgument names the first edge that does not exist.
 Result<EdgeRoute> RouteEdges(const graph::PartitionBook& book, EdgeTypeId type, std::span<const GlobalEdgeId> edges) {
   if (edges.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 edges or more");
   EdgeRoute route;
@@ -40,7 +40,7 @@ Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const Glob
   RETURN_IF_ERROR(state_->CheckEdgeType(type));
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  const std::vector<PartitionId> requested = RequestedPartitions(route->edges);
+  const std::vector<PartitionId> requested = FindRequestedPartitions(route->edges);
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);
   for (size_t k = 0; k < requested.size(); ++k) {
     state_->partitions[requested[k].value]->FindEdges(type, route->edges[requested[k].value], deadline,
@@ -74,7 +74,7 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
   }
   ASSIGN_OR_RETURN(EdgeRoute routed, RouteEdges(book(), type, edges));
   const auto route = std::make_shared<const EdgeRoute>(std::move(routed));
-  std::vector<PartitionId> requested = RequestedPartitions(route->edges);
+  std::vector<PartitionId> requested = FindRequestedPartitions(route->edges);
   // A request for no rows is still sent, because only an owner knows the shape of a row.
   if (requested.empty()) requested.push_back(PartitionId(0));
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);

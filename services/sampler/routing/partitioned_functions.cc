@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> PartitionedGraph::CallFunction(const std::vector<Par
   for (size_t i = 0; i < partitions.size(); ++i) {
     state_->partitions[partitions[i].value]->CallFunction(function, request, effect, deadline, fan_out->Slot(i));
   }
-  return fan_out->WaitForAll(deadline);  // functions may change tensors and state of their plugin
+  return fan_out->WaitForAll(deadline);  // for all, because functions may change tensors and the state of their plugin
 }
 
 }  // namespace espalier::sampler

@@ -1,3 +1,7 @@
+// Seeds, lookups of original ids, and in-degrees. SeedsOfStep asks every partition for its own seeds, because any of
+// them may own seeds of the step; positions determine the order of the batch. ToGlobalIds asks the partitions whose
+// ranges of original ids contain the ids, and InDegrees asks the owners of the nodes. All responses are checked against
+// the request and the graph, because they may come from other processes.
 #include "services/sampler/routing/partitioned_graph.h"
 
 #include <algorithm>
@@ -22,13 +26,14 @@ Status CheckIds(const Tensor& ids, const std::string& what) {
 }
 
 // Returns, by partition, the indices of the ids that it owns.
-std::vector<std::vector<uint32_t>> PlacesByOwner(const OwnerRoute& route, size_t num_ids) {
+std::vector<std::vector<uint32_t>> GroupPlacesByOwner(const OwnerRoute& route, size_t num_ids) {
   std::vector<std::vector<uint32_t>> places(route.locals.size());
   for (uint32_t i = 0; i < num_ids; ++i) places[route.owner.empty() ? 0 : route.owner[i]].push_back(i);
   return places;
 }
 
-std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& places) {
+// Returns the partitions p for which places[p] is not empty.
+std::vector<PartitionId> FindPartitionsWithPlaces(const std::vector<std::vector<uint32_t>>& places) {
   std::vector<PartitionId> requested;
   for (uint32_t p = 0; p < places.size(); ++p) {
     if (!places[p].empty()) requested.push_back(PartitionId(p));
@@ -36,9 +41,10 @@ std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& plac
   return requested;
 }
 
-// Returns the edge type of each position of a step, which follows from the number of edges of each type.
-std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange range,
-                                       const std::vector<uint64_t>& first_of_type) {
+// Returns the edge type of each requested position of a step, as an index into query.edge_types. first_of_type has the
+// first ordinal of each type (FirstOrdinals).
+std::vector<uint16_t> FindTypesOfPositions(const SeedQuery& query, PositionRange range,
+                                           const std::vector<uint64_t>& first_of_type) {
   std::vector<uint16_t> types(query.positions.has_value() ? query.positions->size() : range.size(), 0);
   if (query.edge_types.size() == 1) return types;
   const SeedOrder order(query, first_of_type.back());
@@ -50,7 +56,7 @@ std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange ran
   return types;
 }
 
-// Returns the index of a step's position in the response; kUnfilled if it was not requested.
+// Returns the index in the response of a position of the step; kUnfilled if the position was not requested.
 uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
   const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
@@ -60,8 +66,8 @@ uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
 
 Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) {
   if (static_cast<size_t>(answer.num_elements()) == expected) return {};
-  return Internal("partition " + std::to_string(partition.value) + " returned " + answer.ToString() + " to " +
-                  std::to_string(expected) + " questions");
+  return Internal("partition " + std::to_string(partition.value) + " returned " + answer.ToString() +
+                  ", expected a length of " + std::to_string(expected));
 }
 
 // Checks the types and lengths of the arrays with a partition's seeds.
@@ -171,10 +177,10 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
   if (of_edges) {
     batch.sources.resize(num_seeds);
-    batch.types = TypesOfPositions(query, range, first_of_type);
+    batch.types = FindTypesOfPositions(query, range, first_of_type);
     if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
-  // Whether the endpoints that a partition reports for a place exist.
+  // Returns whether the node, or the endpoints of the edge, that a partition returned for a place exist.
   const auto exist = [&](uint64_t place, uint64_t node, uint64_t source) {
     if (!of_edges) return node < book().num_nodes(query.node_type);
     const EdgeTypeId type = query.edge_types[batch.types[place]];
@@ -201,8 +207,9 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
       const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
       if (place >= num_seeds || !exist(place, node, source) || batch.seeds[place].value != kUnfilled) {
-        return Internal("partition " + std::to_string(p) + " returned position " + std::to_string(position) + " of " +
-                        std::to_string(range.size()) + " for seed " + std::to_string(node));
+        return Internal("partition " + std::to_string(p) + " returned seed " + std::to_string(node) + " at position " +
+                        std::to_string(position) + " of " + std::to_string(range.size()) +
+                        ", expected existing nodes and each requested position once");
       }
       batch.seeds[place] = GlobalNodeId(node);
       if (of_edges) batch.sources[place] = GlobalNodeId(source);
@@ -225,7 +232,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
                   " seeds of step " + std::to_string(query.step));
 }
 
-// Looks up in pieces, because the negatives of a step may exceed one message.
+// Splits long lists: the negatives of a step may exceed one message.
 Result<std::vector<GlobalNodeId>> PartitionedGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                                 Deadline deadline) {
   if (nodes.size() <= kNodesPerLookUp) return LookUpChunk(type, nodes, deadline);
@@ -249,14 +256,14 @@ Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUpChunk(NodeTypeId type,
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].value >= num_nodes) {
       return OutOfRange("original id " + std::to_string(nodes[i].value) + " of node type '" +
-                        book().schema().NodeTypeName(type) + "' does not exist; ids go up to " +
-                        std::to_string(num_nodes) + " exclusive");
+                        book().schema().NodeTypeName(type) + "' does not exist; expected an id below " +
+                        std::to_string(num_nodes));
     }
     const uint32_t p = FindRange(first, nodes[i].value);
     (*questions)[p].push_back(nodes[i]);
     places[p].push_back(i);
   }
-  const std::vector<PartitionId> requested = NonEmpty(places);
+  const std::vector<PartitionId> requested = FindPartitionsWithPlaces(places);
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, questions);
   for (size_t k = 0; k < requested.size(); ++k) {
     state_->partitions[requested[k].value]->ToGlobalIds(type, (*questions)[requested[k].value], deadline,
@@ -282,8 +289,8 @@ Result<Tensor> PartitionedGraph::InDegrees(EdgeTypeId type, std::span<const Glob
   const NodeTypeId node_type = book().schema().DestinationOf(type);
   RETURN_IF_ERROR(state_->CheckNodes(node_type, nodes));
   const auto route = std::make_shared<const OwnerRoute>(RouteToOwners(book().NodeFirst(node_type), nodes));
-  const std::vector<std::vector<uint32_t>> places = PlacesByOwner(*route, nodes.size());
-  const std::vector<PartitionId> requested = NonEmpty(places);
+  const std::vector<std::vector<uint32_t>> places = GroupPlacesByOwner(*route, nodes.size());
+  const std::vector<PartitionId> requested = FindPartitionsWithPlaces(places);
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(requested, route);
   for (size_t k = 0; k < requested.size(); ++k) {
     state_->partitions[requested[k].value]->InDegrees(type, route->locals[requested[k].value], deadline,

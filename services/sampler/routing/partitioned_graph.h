@@ -1,5 +1,5 @@
-// A whole graph over its partitions: routes ids to their owners, calls all of them at once, and puts the responses into
-// the order of the request. The only code that combines partitions; independent of RPC.
+// A graph that consists of partitions. A request is split by owner, all owners are called concurrently, and the
+// responses are put into the order of the request. Independent of RPC: PartitionAccess calls a partition.
 #pragma once
 
 #include <cstddef>
@@ -28,20 +28,22 @@ struct EdgeColumnDescription {
 // The description of a graph that a client has before its first request.
 struct GraphDescription {
   graph::PartitionBook book;
-  std::vector<ColumnDescription> columns;  // immutable ones, sorted by (type, name), original_id included
+  std::vector<ColumnDescription> columns;  // immutable node columns, sorted by (type, name), with kOriginalIdColumn
+  // The numbers of nodes in the parts of a split.
   struct SplitCount {
     NodeTypeId node_type;
     std::string split;
     uint64_t train = 0, validation = 0, test = 0;
   };
   std::vector<SplitCount> splits;
+  // The numbers of edges in the parts of a split.
   struct EdgeSplitCount {
     EdgeTypeId edge_type;
     std::string split;
     uint64_t train = 0, validation = 0, test = 0;
   };
   std::vector<EdgeSplitCount> edge_splits = {};
-  std::vector<EdgeColumnDescription> edge_columns = {};  // immutable ones, sorted by (type, name)
+  std::vector<EdgeColumnDescription> edge_columns = {};  // immutable edge columns, sorted by (type, name)
 };
 
 // Identifies one call of Attach.
@@ -54,8 +56,8 @@ struct Attachment {
 // Thread-safe.
 class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
  public:
-  // partitions[p] is partition p. A gather requests a repeated row once from a remote partition. From a partition in
-  // this process it requests the row as often as it occurs, because finding repetitions would cost more.
+  // partitions[p] is partition p. Functions that gather rows request a repeated row once from a remote partition. From
+  // a partition in this process they request it as often as it occurs, because finding repetitions would cost more.
   PartitionedGraph(GraphDescription description, std::vector<std::shared_ptr<PartitionAccess>> partitions);
 
   const graph::PartitionBook& book() const override;
@@ -68,8 +70,9 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
-  Status GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                      std::span<const uint32_t> places, std::shared_ptr<std::byte> out, Deadline deadline) override;
+  Status GatherRowsToPlaces(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
+                            Deadline deadline) override;
   bool is_remote(PartitionId partition) const override;
   // Like GatherRows, but writes the rows to the caller's memory, [nodes.size()] consecutive rows. After it has
   // returned, nothing writes to `out`. InvalidArgument if `out` has another size.
@@ -83,12 +86,13 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   // Returns the endpoints of edges: I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
-  // Calls a function of the servers' plugins on each of these partitions at once, all with the same request, U8 [n].
-  // Returns the responses, U8 [k], in their order, or the first error after all have responded.
+  // Calls a function of the servers' plugins on these partitions concurrently, with the same request, U8 [n]. Returns
+  // the responses, U8 [k], in the order of `partitions`, or the first error, after all partitions have responded.
   Result<std::vector<Tensor>> CallFunction(const std::vector<PartitionId>& partitions, const std::string& function,
                                            const Tensor& request, TensorEffect effect, Deadline deadline);
 
-  // Returns the mutable tensors of nodes, of edges and of own rows; valid as long as this object.
+  // Returns the mutable tensors, whose rows belong to nodes, to edges or to neither (RowsOf); valid as long as this
+  // object.
   PartitionedTensors& tensors();
   // Returns the learnable rows; valid as long as this object.
   EmbeddingStore& embeddings();
@@ -96,13 +100,14 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // object. Replaces a tensor attached earlier under the name. AlreadyExists if an immutable column of the nodes or
   // edges has the name.
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
-  // Undoes Attach; does nothing if something else has been attached since.
+  // Undoes Attach. Does nothing if another tensor has been attached under the name since.
   void Detach(const Attachment& attachment);
-  // Returns rows of a tensor attached to an edge type, otherwise of an immutable column: [edges.size(), row_shape...].
+  // Returns rows of the tensor attached to the edge type as `column`, otherwise of the immutable column `column`:
+  // [edges.size(), row_shape...]. NotFound names the existing columns.
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 Deadline deadline);
 
-  // Mutable tensors of nodes, attached under their own names.
+  // Also attaches the tensor as a column under its own name; DropTensor detaches it.
   Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
                       Deadline deadline) override;
   Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
@@ -110,7 +115,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
 
  private:
-  // Looks up at most kNodesPerLookUp nodes.
+  // Looks up nodes that fit in one message (kNodesPerLookUp).
   Result<std::vector<GlobalNodeId>> LookUpChunk(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline);
 

@@ -18,8 +18,8 @@
 namespace espalier::sampler {
 
 struct PartitionedGraph::State {
-  // Limit of row_buffers. The rows of two batches are in memory at the same time: one batch is used while the next one
-  // is fetched.
+  // Limit for the idle memory of row_buffers, in bytes: enough for the rows of two batches, because one batch is used
+  // while the next one is fetched.
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
@@ -43,11 +43,11 @@ struct PartitionedGraph::State {
     TensorHandle tensor;
     Attachment attachment;
   };
-  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by column
+  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by (rows, column name)
   uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
 
-  // A gather in progress of rows of an immutable column. Rows of repeated nodes are copied after all responses have
-  // arrived.
+  // Requests in progress for rows of an immutable column. After all responses have arrived, plan->CopyRepeats copies
+  // the rows of repeated nodes.
   struct Gather {
     std::shared_ptr<GatherPlan<LocalNodeId>> plan;
     size_t row_bytes = 0;
@@ -63,8 +63,8 @@ struct PartitionedGraph::State {
   // Returns AlreadyExists if there is an immutable column of that name.
   Status CheckNoImmutable(const RowSpace& rows, const std::string& name) const;
   std::optional<TensorHandle> FindAttached(const RowSpace& rows, const std::string& name);
-  // Returns NotFound with the existing columns.
-  Status NoColumn(const RowSpace& rows, const std::string& name);
+  // Returns NotFound, with a message that lists the existing columns.
+  Status MakeNoColumnError(const RowSpace& rows, const std::string& name);
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;
   Status CheckNodes(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;

@@ -151,7 +151,8 @@ TEST_F(PartitionedGraphTest, RefusesInconsistentReplies) {
   EXPECT_THAT(error_of({{{.counts = U32({1, 1}), .sources = U32({1, 2})}}}).message(),
               AllOf(HasSubstr("partition 0"), HasSubstr("counts U32 [2]")));
   EXPECT_THAT(error_of({{{.counts = U32({2}), .sources = U32({1})}}}).message(), HasSubstr("sources U32 [1]"));
-  EXPECT_THAT(error_of({{{.counts = U32({1}), .sources = U32({10})}}}).message(), HasSubstr("source 10 of 10"));
+  EXPECT_THAT(error_of({{{.counts = U32({1}), .sources = U32({10})}}}).message(),
+              HasSubstr("source 10, expected below 10"));
   EXPECT_THAT(error_of({{{.counts = U32({1}), .sources = Tensor::Zeros(DType::kF32, {1})}}}).message(),
               HasSubstr("F32"));
 }
@@ -168,7 +169,7 @@ TEST_F(PartitionedGraphTest, WritesRowsToTheirPlaces) {
   std::vector<float> rows(6, -1);
   const std::shared_ptr<std::byte> out(std::shared_ptr<void>(), reinterpret_cast<std::byte*>(rows.data()));
   const std::vector<uint32_t> places = {4, 0, 1};
-  const Status gathered = graph.GatherRowsTo(NodeTypeId(0), kFeature, NodeIds({7, 2, 7}), places, out, Soon());
+  const Status gathered = graph.GatherRowsToPlaces(NodeTypeId(0), kFeature, NodeIds({7, 2, 7}), places, out, Soon());
   ASSERT_TRUE(gathered.ok()) << gathered.ToString();
   EXPECT_THAT(rows, ElementsAre(2, 102, -1, -1, 102, -1));
   EXPECT_THAT(requested[1], ElementsAre(2));
@@ -219,7 +220,7 @@ TEST_F(PartitionedGraphTest, CombinesSeedsOfStep) {
 
   SeedQuery last = query;  // the last step has 2 seeds of 5; the responses above have a third one
   last.step = 1;
-  EXPECT_THAT(graph.SeedsOfStep(last, Soon()).status().message(), HasSubstr("returned position 2 of 2"));
+  EXPECT_THAT(graph.SeedsOfStep(last, Soon()).status().message(), HasSubstr("at position 2 of 2"));
   partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {
     done(PartitionSeeds{U32({}), U32({})});
   };
@@ -246,9 +247,9 @@ TEST_F(PartitionedGraphTest, CombinesSomeEdgesOfStep) {
   EXPECT_THAT(batch->rows.values<uint32_t>(), ElementsAre(70, 80));
 
   of_second.positions = U32({2});
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("returned position 2 of 4"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("at position 2 of 4"));
   query.positions = {1, 4};
-  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("position 4 of a step that has 4"));
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("position 4 is out of range [0, 4)"));
   query.positions = {1, 1};
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("1 precedes 1"));
   query.edge_types.clear();
@@ -277,10 +278,10 @@ TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_THAT(batch->edge_ids, ElementsAre(GlobalEdgeId(19), GlobalEdgeId(3)));
   EXPECT_THAT(error_of(U32({20})), HasSubstr("a seed edge that does not exist: 20"));
-  EXPECT_THAT(error_of(U32({19, 18})), HasSubstr("to 1 questions"));
+  EXPECT_THAT(error_of(U32({19, 18})), HasSubstr("expected a length of 1"));
   EXPECT_THAT(error_of(Tensor::Zeros(DType::kI64, {1})), HasSubstr("ids of seeds are I64 [1]"));
   query.edge_types.clear();
-  EXPECT_THAT(error_of(U32({19})), HasSubstr("not of 0"));
+  EXPECT_THAT(error_of(U32({19})), HasSubstr("has 0 edge types"));
 }
 
 TEST_F(PartitionedGraphTest, RestoresRequestOrderOfEdgeRows) {

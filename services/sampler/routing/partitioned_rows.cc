@@ -1,5 +1,6 @@
-// PartitionedGraph's rows: columns gathered from their owners directly into their places, and tensors attached as
-// columns.
+// Reads rows of PartitionedGraph's columns. A name is first looked up among the immutable columns of the graph. Their
+// rows are requested from all owners concurrently, and the responses are written directly into their places of the
+// result. Other names are looked up among the attached tensors, which PartitionedTensors reads.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,7 +14,7 @@ namespace espalier::sampler {
 namespace {
 
 template <class Id>
-std::vector<GlobalRowId> RowIds(std::span<const Id> ids) {
+std::vector<GlobalRowId> ToRowIds(std::span<const Id> ids) {
   std::vector<GlobalRowId> rows(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) rows[i] = GlobalRowId(ids[i].value);
   return rows;
@@ -22,7 +23,7 @@ std::vector<GlobalRowId> RowIds(std::span<const Id> ids) {
 Status CheckOutBytes(const std::string& column, size_t needed_bytes, std::span<const std::byte> out) {
   if (out.size() == needed_bytes) return Status();
   return InvalidArgument("the rows of '" + column + "' have " + std::to_string(needed_bytes) +
-                         " bytes, and the memory for them " + std::to_string(out.size()));
+                         " bytes, but the memory for them has " + std::to_string(out.size()));
 }
 
 std::string FormatList(const std::string& names) { return names.empty() ? "none" : names; }
@@ -40,9 +41,9 @@ PartitionedGraph::State::Gather PartitionedGraph::State::StartGather(const Colum
   gather.row_bytes = RowBytes(column.dtype, column.row_shape);
   gather.plan =
       PlanGather(RouteToOwners(description.book.NodeFirst(column.node_type), nodes), nodes.size(), in_process);
-  if (!places.empty()) gather.plan->MoveTo(places);
+  if (!places.empty()) gather.plan->RedirectTo(places);
   gather.plan->rows = std::move(rows);
-  const std::vector<PartitionId> requested = RequestedPartitions(gather.plan->locals);
+  const std::vector<PartitionId> requested = FindRequestedPartitions(gather.plan->locals);
   gather.answers = std::make_shared<PartitionFanOut<Nothing>>(requested, gather.plan);
   for (size_t k = 0; k < requested.size(); ++k) {
     const uint32_t p = requested[k].value;
@@ -62,14 +63,14 @@ const ColumnDescription* PartitionedGraph::State::FindImmutable(NodeTypeId type,
 }
 
 Status PartitionedGraph::State::CheckNoImmutable(const RowSpace& rows, const std::string& name) const {
-  const auto is_it = [&](const EdgeColumnDescription& column) {
+  const auto has_name = [&](const EdgeColumnDescription& column) {
     return column.edge_type == EdgeTypeId(rows.type) && column.name == name;
   };
   bool is_taken = false;
   switch (rows.of) {
     case RowsOf::kNodes: is_taken = FindImmutable(NodeTypeId(rows.type), name) != nullptr; break;
     case RowsOf::kEdges:
-      is_taken = std::any_of(description.edge_columns.begin(), description.edge_columns.end(), is_it);
+      is_taken = std::any_of(description.edge_columns.begin(), description.edge_columns.end(), has_name);
       break;
     case RowsOf::kOwn: break;
   }
@@ -84,7 +85,7 @@ std::optional<TensorHandle> PartitionedGraph::State::FindAttached(const RowSpace
   return found->second.tensor;
 }
 
-Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string& name) {
+Status PartitionedGraph::State::MakeNoColumnError(const RowSpace& rows, const std::string& name) {
   std::string existing;
   for (const ColumnDescription& column : description.columns) {
     if (rows == RowSpace::Nodes(column.node_type)) AddName(column.name, existing);
@@ -102,10 +103,10 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
   const ColumnDescription* const immutable = state_->FindImmutable(type, column);
   if (immutable == nullptr) {
     const std::optional<TensorHandle> tensor = state_->FindAttached(RowSpace::Nodes(type), column);
-    if (!tensor) return state_->NoColumn(RowSpace::Nodes(type), column);
-    return state_->tensors.Read(*tensor, RowIds(nodes), deadline);
+    if (!tensor) return state_->MakeNoColumnError(RowSpace::Nodes(type), column);
+    return state_->tensors.Read(*tensor, ToRowIds(nodes), deadline);
   }
-  std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
+  std::vector<int64_t> shape = MakeRowsShape(nodes.size(), immutable->row_shape);
   RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(immutable->dtype)).status());
   const std::shared_ptr<std::byte> rows =
       state_->row_buffers.Take(nodes.size() * RowBytes(immutable->dtype, immutable->row_shape));
@@ -115,12 +116,12 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
   return Tensor::Wrap(immutable->dtype, std::move(shape), rows.get(), rows);
 }
 
-Status PartitionedGraph::GatherRowsTo(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
-                                      std::span<const uint32_t> places, std::shared_ptr<std::byte> out,
-                                      Deadline deadline) {
+Status PartitionedGraph::GatherRowsToPlaces(NodeTypeId type, const std::string& column,
+                                            std::span<const GlobalNodeId> nodes, std::span<const uint32_t> places,
+                                            std::shared_ptr<std::byte> out, Deadline deadline) {
   RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
   const ColumnDescription* const immutable = state_->FindImmutable(type, column);
-  if (immutable == nullptr) return RowSource::GatherRowsTo(type, column, nodes, places, std::move(out), deadline);
+  if (immutable == nullptr) return RowSource::GatherRowsToPlaces(type, column, nodes, places, std::move(out), deadline);
   const State::Gather gather = state_->StartGather(*immutable, nodes, places, std::move(out), deadline);
   RETURN_IF_ERROR(gather.answers->Wait(deadline).status());
   gather.plan->CopyRepeats(gather.row_bytes);
@@ -135,18 +136,18 @@ Status PartitionedGraph::GatherRowsInto(NodeTypeId type, const std::string& colu
   const ColumnDescription* const immutable = state_->FindImmutable(type, column);
   if (immutable == nullptr) {
     const std::optional<TensorHandle> tensor = state_->FindAttached(RowSpace::Nodes(type), column);
-    if (!tensor) return state_->NoColumn(RowSpace::Nodes(type), column);
+    if (!tensor) return state_->MakeNoColumnError(RowSpace::Nodes(type), column);
     RETURN_IF_ERROR(CheckOutBytes(column, nodes.size() * RowBytes(tensor->dtype, tensor->row_shape), out));
-    ASSIGN_OR_RETURN(const Tensor rows, state_->tensors.Read(*tensor, RowIds(nodes), deadline));
+    ASSIGN_OR_RETURN(const Tensor rows, state_->tensors.Read(*tensor, ToRowIds(nodes), deadline));
     if (rows.size_bytes() != out.size())
       return Internal("'" + column + "' has another row size than when it was attached");
     if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size());
     return Status();
   }
-  const std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
+  const std::vector<int64_t> shape = MakeRowsShape(nodes.size(), immutable->row_shape);
   ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, ItemSize(immutable->dtype)));
   RETURN_IF_ERROR(CheckOutBytes(column, static_cast<size_t>(num_elements) * ItemSize(immutable->dtype), out));
-  const std::shared_ptr<std::byte> rows(std::shared_ptr<void>(), out.data());  // the caller's
+  const std::shared_ptr<std::byte> rows(std::shared_ptr<void>(), out.data());  // refers to the caller's memory
   const State::Gather gather = state_->StartGather(*immutable, nodes, {}, rows, deadline);
   RETURN_IF_ERROR(gather.answers->WaitForAllUnbounded(deadline).status());
   gather.plan->CopyRepeats(gather.row_bytes);
@@ -158,7 +159,8 @@ Result<Attachment> PartitionedGraph::Attach(const std::string& column, const Ten
   RETURN_IF_ERROR(graph::CheckName("column", column));
   RETURN_IF_ERROR(CheckRowSpace(rows, book()));
   if (rows.of == RowsOf::kOwn) {
-    return InvalidArgument("tensor '" + tensor.id.name + "' has rows of kind kOwn, not of nodes or edges");
+    return InvalidArgument("tensor '" + tensor.id.name +
+                           "' has own rows; only tensors of nodes or edges can be attached as columns");
   }
   RETURN_IF_ERROR(state_->CheckNoImmutable(rows, column));
   MutexLock lock(&state_->mutex);
@@ -191,12 +193,12 @@ Status PartitionedGraph::WriteRows(NodeTypeId type, const std::string& name, std
   RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
   if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != nodes.size()) {
     return InvalidArgument("writing " + rows.ToString() + " to " + std::to_string(nodes.size()) + " rows of '" + name +
-                           "'");
+                           "', expected one row of values for each");
   }
-  // Whether the tensor exists with this dtype and shape is checked by the owners: they may have lost it.
+  // The owners check whether the tensor exists with this dtype and shape.
   const std::vector<int64_t> row_shape(rows.shape().begin() + 1, rows.shape().end());
   const TensorHandle tensor{{RowSpace::Nodes(type), name, {}}, rows.dtype(), row_shape, false};
-  return state_->tensors.Write(tensor, RowWrite::kAssign, RowIds(nodes), rows, deadline);
+  return state_->tensors.Write(tensor, RowWrite::kAssign, ToRowIds(nodes), rows, deadline);
 }
 
 Status PartitionedGraph::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) {

@@ -19,6 +19,7 @@ class IdReader {
       : narrow_(ids.dtype() == DType::kU32 ? reinterpret_cast<const uint32_t*>(ids.bytes()) : nullptr),
         wide_(ids.dtype() == DType::kU64 ? reinterpret_cast<const uint64_t*>(ids.bytes()) : nullptr) {}
 
+  // Appends the next `count` ids to `out`.
   template <class Id>
   void Append(size_t count, std::vector<Id>& out) {
     if (narrow_ != nullptr) {
@@ -55,7 +56,7 @@ struct HopRequests {
   std::vector<PartitionHopQuery> queries;  // one for each of `partitions`
 };
 
-// Splits per-destination values by partition, in the order of the partition's locals.
+// Returns [partitions]: values[i] belongs to destination i and goes to its owner, in the order of route.locals.
 template <class T>
 std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<const T> values) {
   std::vector<std::vector<T>> parts(route.locals.size());
@@ -67,7 +68,8 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
   return parts;
 }
 
-// Adds each excluded edge to the query of the partition that owns its destination, in unchanged order.
+// Adds the excluded edges of relation `index` to the queries of the partitions that own their destinations, in
+// unchanged order. An edge whose destination is owned by a partition without a query cannot be drawn anyway.
 void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, HopRequests& requested,
                    size_t index) {
   if (relation.excluded.empty()) return;
@@ -85,11 +87,12 @@ void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& bo
   }
 }
 
+// Returns one query for each partition that owns destinations. Moves the local ids out of `routes` (by relation).
 HopRequests MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
   const uint32_t num_partitions = book.num_partitions();
   HopRequests requested;
   std::vector<std::vector<std::vector<int64_t>>> times;   // [relation][partition]
-  std::vector<std::vector<std::vector<uint64_t>>> walks;  // likewise
+  std::vector<std::vector<std::vector<uint64_t>>> walks;  // [relation][partition]
   for (size_t r = 0; r < query.relations.size(); ++r) {
     times.push_back(SplitByOwner(routes[r], query.relations[r].times));
     walks.push_back(SplitByOwner(routes[r], query.relations[r].walks));
@@ -128,7 +131,8 @@ Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook
   return {};
 }
 
-// Responses come from other processes: their arrays must fit each other and the request before they are read.
+// Returns Internal if the arrays of a response, which may come from another process, do not fit each other or the
+// request.
 Status CheckAnswer(const PartitionRelationSample& answer, size_t num_destinations, bool want_edge_ids) {
   const auto is_ids = [](const Tensor& t) { return t.dtype() == DType::kU32 || t.dtype() == DType::kU64; };
   if (answer.counts.dtype() != DType::kU32 || static_cast<size_t>(answer.counts.num_elements()) != num_destinations) {
@@ -150,10 +154,11 @@ Status CheckAnswer(const PartitionRelationSample& answer, size_t num_destination
 
 Status CheckLargest(uint64_t largest, uint64_t bound, const char* what) {
   if (largest < bound) return {};
-  return Internal(std::string("sampling returned ") + what + " " + std::to_string(largest) + " of " +
+  return Internal(std::string("sampling returned ") + what + " " + std::to_string(largest) + ", expected below " +
                   std::to_string(bound));
 }
 
+// The position up to which one partition's response has been read.
 struct AnswerCursor {
   const uint32_t* next_count;
   IdReader sources;
@@ -181,7 +186,7 @@ Result<RelationSample> Merge(const HopQuery& query, size_t relation, const Owner
   sample.offsets.push_back(0);
   sample.sources.reserve(total);
   if (query.want_edge_ids) sample.edge_ids.reserve(total);
-  if (route.owner.empty() && !cursors.empty()) {  // one partition: same order
+  if (route.owner.empty() && !cursors.empty()) {  // with one partition the response has the order of the request
     for (size_t i = 0; i < num_destinations; ++i) {
       sample.offsets.push_back(sample.offsets.back() + cursors[0].next_count[i]);
     }
@@ -209,7 +214,7 @@ Result<RelationSample> Merge(const HopQuery& query, size_t relation, const Owner
 }  // namespace
 
 Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadline deadline) {
-  RETURN_IF_ERROR(CheckDrawRule(query));  // an inconsistent query could not be grouped by owner
+  RETURN_IF_ERROR(CheckDrawRule(query));  // first, because SplitByOwner relies on the lengths of times and walks
   std::vector<OwnerRoute> routes;
   for (const RelationQuery& relation : query.relations) {
     RETURN_IF_ERROR(state_->CheckEdgeType(relation.edge_type));

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kInBackground{10};
 // Create gives up after this many rounds in which other clients create and drop the name.
 constexpr int kRounds = 4;
 
-// After such an error the server may have executed the request, or may still do so.
+// Returns whether the server may have executed the request, or may still execute it, in spite of this error.
 bool IsUncertain(const Status& status) {
   switch (status.code()) {
     case StatusCode::kUnavailable:
@@ -35,9 +35,18 @@ std::pair<RowSpace, std::string> NameKey(const TensorId& tensor) {
   return {rows, tensor.name};
 }
 
+// Returns text such as "F32 [16]".
+std::string FormatRow(DType dtype, const std::vector<int64_t>& row_shape) {
+  std::string text = ToString(dtype) + std::string(" [");
+  for (size_t i = 0; i < row_shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(row_shape[i]);
+  return text + "]";
+}
+
+// Returns AlreadyExists if the existing tensor has another dtype or row shape than the specification.
 Status CheckFits(const TensorSpec& spec, const TensorDescription& found) {
   if (found.dtype == spec.dtype && found.row_shape == spec.row_shape) return Status();
-  return AlreadyExists("tensor '" + spec.id.name + "' exists with another element type or shape");
+  return AlreadyExists("tensor '" + spec.id.name + "' exists with rows " + FormatRow(found.dtype, found.row_shape) +
+                       ", expected " + FormatRow(spec.dtype, spec.row_shape));
 }
 
 }  // namespace
@@ -61,11 +70,11 @@ uint64_t PartitionedTensors::NewMaker() {
   return maker == 0 ? 1 : maker;  // 0 means no maker
 }
 
-std::string PartitionedTensors::AnonymousName() {
+std::string PartitionedTensors::GenerateName() {
   return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_maker_.fetch_add(1));
 }
 
-std::vector<PartitionId> PartitionedTensors::Others() const {
+std::vector<PartitionId> PartitionedTensors::OtherPartitions() const {
   std::vector<PartitionId> others;
   for (uint32_t p = 1; p < partitions_.size(); ++p) others.push_back(PartitionId(p));
   return others;
@@ -78,8 +87,8 @@ Result<TensorDescription> PartitionedTensors::DescribeAtFirstPartition(const Ten
   return std::move(found[0]);
 }
 
-// Lets partition 0 reserve the name for this call or return the tensor that has it, after any creation by another
-// client has ended.
+// Lets partition 0 reserve the name for this call or return the tensor that has the name. Waits while another client is
+// creating that tensor.
 Result<TensorDescription> PartitionedTensors::CreateAtFirstPartition(const TensorSpec& spec, Deadline deadline) {
   Result<std::vector<TensorDescription>> decided = RetryUntilAvailable(partitions_, deadline, [&] {
     const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
@@ -91,7 +100,7 @@ Result<TensorDescription> PartitionedTensors::CreateAtFirstPartition(const Tenso
 }
 
 Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
-  const std::vector<PartitionId> others = Others();
+  const std::vector<PartitionId> others = OtherPartitions();
   const auto make = [&] {
     const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
     for (size_t k = 0; k < others.size(); ++k) {
@@ -104,7 +113,7 @@ Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint6
     if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was created");
     RETURN_IF_ERROR(CheckFits(spec, there));
   }
-  if (others.empty()) return Status();  // a single partition has completed it
+  if (others.empty()) return Status();  // with a single partition, the tensor is complete
   TensorId id = spec.id;
   id.creation = creation;
   const auto completed = std::make_shared<PartitionFanOut<Nothing>>(std::vector{PartitionId(0)}, nullptr);
@@ -113,7 +122,7 @@ Status PartitionedTensors::CreateOnOtherPartitions(const TensorSpec& spec, uint6
 }
 
 Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline deadline) {
-  const std::vector<PartitionId> others = Others();
+  const std::vector<PartitionId> others = OtherPartitions();
   const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
   for (size_t k = 0; k < others.size(); ++k) {
     partitions_[others[k].value]->tensors().Describe(tensor, deadline, requested->Slot(k));
@@ -128,13 +137,13 @@ Result<TensorHandle> PartitionedTensors::ToCompleteHandle(const TensorId& name, 
   TensorHandle handle{name, found.dtype, found.row_shape, /*made_by_this=*/false};
   handle.id.creation = found.creation;
   if (name.rows.of == RowsOf::kOwn) handle.id.rows.num_own_rows = found.num_own_rows;
-  Status had = CheckOthersHave(handle.id, deadline);
-  if (had.ok()) return handle;
-  if (had.code() != StatusCode::kNotFound) return had;
+  Status others_have = CheckOthersHave(handle.id, deadline);
+  if (others_have.ok()) return handle;
+  if (others_have.code() != StatusCode::kNotFound) return others_have;
   const Result<TensorDescription> now = DescribeAtFirstPartition(handle.id, deadline);
   if (!now.ok())
     return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped during the call") : now.status();
-  return NotFound("tensor '" + name.name + "' has lost rows (" + had.message() +
+  return NotFound("tensor '" + name.name + "' has lost rows (" + others_have.message() +
                   "); drop it by its name to create it again");
 }
 
@@ -157,7 +166,7 @@ Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadli
       Result<TensorHandle> found = ToCompleteHandle(spec.id, *decided, deadline);
       if (found.ok() || found.status().code() != StatusCode::kAborted) return found;
       last = found.status();
-      continue;  // another client has dropped it: try to create it again
+      continue;  // another client has dropped the tensor: try to create it again
     }
     last = CreateOnOtherPartitions(spec, decided->creation, deadline);
     if (last.ok()) {
@@ -191,37 +200,38 @@ Status PartitionedTensors::DropOn(const std::vector<PartitionId>& partitions, co
 
 Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
-  // Partition 0 drops first: parts that it no longer has belong to no tensor.
+  // Partition 0 drops first. Rows on other partitions then belong to no tensor, even if their drop fails.
   RETURN_IF_ERROR(DropOn({PartitionId(0)}, {tensor}, deadline));
   if (partitions_.size() == 1) return Status();
   if (tensor.creation == 0) return DropUnlessOnFirst(tensor, deadline);
-  return DropOn(Others(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
+  return DropOn(OtherPartitions(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
 }
 
-// Drops, by name, the parts that the other partitions have. A part stays if partition 0 has the same tensor, because
-// another client has then created a tensor with this name again.
+// Drops, by name, the rows on the other partitions. Rows stay if partition 0 has their tensor, because another client
+// has then created a tensor with this name again.
 Status PartitionedTensors::DropUnlessOnFirst(const TensorId& name, Deadline deadline) {
-  const std::vector<PartitionId> others = Others();
+  const std::vector<PartitionId> others = OtherPartitions();
   const auto requested = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
   for (size_t k = 0; k < others.size(); ++k) {
     partitions_[others[k].value]->tensors().Describe(
         name, deadline, [answered = requested->Slot(k)](Result<TensorDescription> found) {
           const bool none = !found.ok() && found.status().code() == StatusCode::kNotFound;
-          answered(none ? TensorDescription() : std::move(found));  // no creation number
+          answered(none ? TensorDescription() : std::move(found));  // the empty description has creation number 0
         });
   }
-  ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, requested->Wait(deadline));
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> described, requested->Wait(deadline));
   const Result<TensorDescription> current = DescribeAtFirstPartition(name, deadline);
   if (!current.ok() && current.status().code() != StatusCode::kNotFound) return current.status();
-  std::vector<PartitionId> having;
+  std::vector<PartitionId> holders;
   std::vector<TensorId> dropped;
   for (size_t k = 0; k < others.size(); ++k) {
-    if (had[k].creation == 0 || (current.ok() && current->creation == had[k].creation)) continue;
-    having.push_back(others[k]);
+    const uint64_t creation = described[k].creation;  // 0: the partition has no rows
+    if (creation == 0 || (current.ok() && current->creation == creation)) continue;
+    holders.push_back(others[k]);
     dropped.push_back(name);
-    dropped.back().creation = had[k].creation;
+    dropped.back().creation = creation;
   }
-  return DropOn(having, dropped, deadline);
+  return DropOn(holders, dropped, deadline);
 }
 
 std::shared_ptr<const void> PartitionedTensors::MarkDrop(const TensorId& tensor) {

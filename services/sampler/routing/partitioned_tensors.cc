@@ -10,15 +10,15 @@
 namespace espalier::sampler {
 namespace {
 
-std::vector<PartitionId> AllPartitions(size_t num_partitions) {
+std::vector<PartitionId> ListAllPartitions(size_t num_partitions) {
   std::vector<PartitionId> all;
   for (uint32_t p = 0; p < num_partitions; ++p) all.push_back(PartitionId(p));
   return all;
 }
 
-// Returns the partitions with rows. If there are no rows, returns one partition, which checks whether the tensor
+// Returns the partitions with rows. If there are no rows, returns partition 0, which then checks whether the tensor
 // exists.
-std::vector<PartitionId> PartitionsToReduce(const std::vector<uint64_t>& first) {
+std::vector<PartitionId> FindPartitionsToReduce(const std::vector<uint64_t>& first) {
   std::vector<PartitionId> requested;
   for (uint32_t p = 0; p + 1 < first.size(); ++p) {
     if (first[p] < first[p + 1]) requested.push_back(PartitionId(p));
@@ -44,12 +44,12 @@ Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<co
                                         Deadline deadline) {
   const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
   RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
-  std::vector<int64_t> shape = ShapeOfRows(rows.size(), tensor.row_shape);
+  std::vector<int64_t> shape = MakeRowsShape(rows.size(), tensor.row_shape);
   RETURN_IF_ERROR(CheckedElementCount(shape, ItemSize(tensor.dtype)).status());
   const size_t row_bytes = RowBytes(tensor.dtype, tensor.row_shape);
   const std::shared_ptr<GatherPlan<LocalRowId>> plan = PlanGather(RouteToOwners(first, rows), rows.size(), in_process_);
   plan->rows = row_buffers_.Take(rows.size() * row_bytes);
-  const std::vector<PartitionId> requested = RequestedPartitions(plan->locals);
+  const std::vector<PartitionId> requested = FindRequestedPartitions(plan->locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, plan);
   for (size_t k = 0; k < requested.size(); ++k) {
     const uint32_t p = requested[k].value;
@@ -65,14 +65,15 @@ Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std
                                  const Tensor& values, Deadline deadline) {
   const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
   RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
-  if (values.dtype() != tensor.dtype || values.shape() != ShapeOfRows(rows.size(), tensor.row_shape)) {
+  if (values.dtype() != tensor.dtype || values.shape() != MakeRowsShape(rows.size(), tensor.row_shape)) {
     return InvalidArgument("writing " + values.ToString() + " to " + std::to_string(rows.size()) + " rows of '" +
-                           tensor.id.name + "'");
+                           tensor.id.name + "', expected " + ToString(tensor.dtype) + " with one row of " +
+                           std::to_string(RowElements(tensor.row_shape)) + " values for each");
   }
   RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
   RowRoute route = RouteToOwners(first, rows);
   std::vector<Tensor> parts = SplitRows(values, route);
-  const std::vector<PartitionId> requested = RequestedPartitions(route.locals);
+  const std::vector<PartitionId> requested = FindRequestedPartitions(route.locals);
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, nullptr);
   for (size_t k = 0; k < requested.size(); ++k) {
     const uint32_t p = requested[k].value;
@@ -88,7 +89,7 @@ Status PartitionedTensors::Combine(const TensorHandle& into, RowWrite write, con
     return InvalidArgument("tensors '" + into.id.name + "' and '" + from.id.name + "' differ in rows, dtype or shape");
   }
   RETURN_IF_ERROR(CheckWrite(write, into.dtype));
-  const std::vector<PartitionId> requested = AllPartitions(partitions_.size());
+  const std::vector<PartitionId> requested = ListAllPartitions(partitions_.size());
   const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(requested, nullptr);
   for (size_t p = 0; p < requested.size(); ++p) {
     partitions_[p]->tensors().Combine(into.id, write, from.id, deadline, fan_out->StatusSlot(p));
@@ -107,15 +108,15 @@ Result<std::vector<Tensor>> PartitionedTensors::ReadParts(const TensorHandle& te
 }
 
 Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
-  const std::vector<PartitionId> requested = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  const std::vector<PartitionId> requested = FindPartitionsToReduce(FirstRows(tensor.id.rows, book_));
   ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, reduction, requested, deadline));
-  return ReducedOfParts(reduction, tensor.dtype, tensor.row_shape, parts);
+  return CombineReductionParts(reduction, tensor.dtype, tensor.row_shape, parts);
 }
 
 Result<std::vector<uint64_t>> PartitionedTensors::CountNonzeroByPartition(const TensorHandle& tensor,
                                                                           Deadline deadline) {
   constexpr Reduction kCount = Reduction::kCountNonzero;
-  const std::vector<PartitionId> requested = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  const std::vector<PartitionId> requested = FindPartitionsToReduce(FirstRows(tensor.id.rows, book_));
   ASSIGN_OR_RETURN(const std::vector<Tensor> parts, ReadParts(tensor, kCount, requested, deadline));
   std::vector<uint64_t> counts(partitions_.size());
   for (size_t k = 0; k < requested.size(); ++k) {

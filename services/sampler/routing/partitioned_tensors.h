@@ -1,5 +1,5 @@
 // Mutable tensors over all partitions: routes global rows to their owners and combines the responses.
-// client::DistTensor is a handle to such a tensor, and layer-wise inference stores its activations in them.
+// client::DistTensor is a handle to such a tensor, and layer-wise inference stores its activations in such tensors.
 #pragma once
 
 #include <atomic>
@@ -16,23 +16,23 @@
 
 namespace espalier::sampler {
 
-// A tensor that has been created or found, with everything needed to use it.
+// A tensor that has been created or found.
 struct TensorHandle {
-  TensorId id;  // includes the creation number: a tensor that is dropped and created again has another one
+  TensorId id;  // with the creation number: a tensor that is dropped and created again has another number
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
   bool made_by_this = false;  // whether the call that returned the handle created the tensor
 };
 
-// Thread-safe. Every request goes to all affected partitions at once and ends by its deadline; an error names a
-// partition. An inconsistent response of a server is Internal.
+// Thread-safe. Every function calls all affected partitions concurrently, and its deadline applies to these calls. An
+// error names a partition. Internal: a server's response is inconsistent.
 class PartitionedTensors {
  public:
-  // All arguments must outlive this object, and this object must outlive every call of its functions. Responses of
-  // partitions that arrive after a deadline may arrive after its destruction.
+  // All arguments must outlive this object. It may be destroyed before responses arrive that have missed a deadline,
+  // but not while one of its functions runs.
   PartitionedTensors(const graph::PartitionBook& book, const std::vector<std::shared_ptr<PartitionAccess>>& partitions,
                      BufferPool& row_buffers);
-  // Waits up to a few seconds for drops in the background.
+  // Waits up to 10 seconds for drops in the background.
   ~PartitionedTensors();
   PartitionedTensors(const PartitionedTensors&) = delete;
   PartitionedTensors& operator=(const PartitionedTensors&) = delete;
@@ -43,7 +43,7 @@ class PartitionedTensors {
   // process created it, if dtype and shape are equal (its values are unchanged). AlreadyExists for another dtype or
   // shape, or an immutable column. If several processes create the same name at once, all get the same tensor, created
   // by one of them. NotFound: a server has lost its part of the tensor. After a failure, created rows are dropped in
-  // the background, unless the tensor had become complete: then it keeps the name.
+  // the background, unless the tensor is complete on all partitions: then it stays.
   Result<TensorHandle> Create(const TensorSpec& spec, Deadline deadline);
   // Finds an existing tensor by its name. For own rows, 0 as the number of rows matches any number. NotFound names the
   // existing tensors.
@@ -61,21 +61,22 @@ class PartitionedTensors {
   // repeated, and this call's values are applied in order. A read that starts after this returns sees them. Returns
   // after all owners have responded. After a connection error or a timeout it is unknown which rows were written; each
   // is written once or not at all. A row may still be written after this call has returned, but not after a later
-  // change of this object has completed.
+  // change through this object has completed.
   Status Write(const TensorHandle& tensor, RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
                Deadline deadline);
-  // Combines every row of `into` with that of `from`: tensors of the same rows, dtype and shape.
+  // Combines every row of `into` with the same row of `from`. Both tensors must have the same rows, dtype and row
+  // shape.
   Status Combine(const TensorHandle& into, RowWrite write, const TensorHandle& from, Deadline deadline);
   // Returns ReducedDType [row_shape...], the same bits for any partitioning: sums of floating-point numbers are exact
   // and rounded once at the end. FailedPrecondition: kMin or kMax of no rows.
   Result<Tensor> Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline);
-  // Returns by partition how many elements of its rows are not 0.
+  // Returns, by partition, how many elements of the partition's rows are not 0.
   Result<std::vector<uint64_t>> CountNonzeroByPartition(const TensorHandle& tensor, Deadline deadline);
 
-  // Returns the number of rows in all partitions. The space has been checked.
+  // Returns the number of rows in all partitions. `rows` has passed CheckRowSpace.
   uint64_t NumRows(const RowSpace& rows) const { return FirstRows(rows, book_).back(); }
   // Returns a name that no client generates again, derived from a random number of this object.
-  std::string AnonymousName();
+  std::string GenerateName();
 
  private:
   // Names with drops in the background, one entry per drop. Shared with the callbacks.
@@ -85,7 +86,7 @@ class PartitionedTensors {
   };
 
   uint64_t NewMaker();
-  std::vector<PartitionId> Others() const;  // all partitions except 0
+  std::vector<PartitionId> OtherPartitions() const;  // all except partition 0
   Result<TensorDescription> DescribeAtFirstPartition(const TensorId& tensor, Deadline deadline);
   Result<TensorDescription> CreateAtFirstPartition(const TensorSpec& spec, Deadline deadline);
   Status CreateOnOtherPartitions(const TensorSpec& spec, uint64_t creation, Deadline deadline);
@@ -99,7 +100,7 @@ class PartitionedTensors {
   // Marks a drop as in progress for as long as the result lives.
   std::shared_ptr<const void> MarkDrop(const TensorId& tensor);
   void WaitForDrops(const TensorId& tensor, Deadline deadline);
-  // Returns the part of each of these partitions, in their order.
+  // Returns the part (PartitionTensors::Reduce) of each of these partitions, in the order of `requested`.
   Result<std::vector<Tensor>> ReadParts(const TensorHandle& tensor, Reduction reduction,
                                         const std::vector<PartitionId>& requested, Deadline deadline);
   Status CheckRows(const RowSpace& space, const std::vector<uint64_t>& first, std::span<const GlobalRowId> rows) const;

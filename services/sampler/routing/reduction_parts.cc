@@ -11,9 +11,9 @@ namespace {
 
 bool IsExactSum(Reduction reduction, DType dtype) { return reduction == Reduction::kSum && IsFloating(dtype); }
 
-// For floating-point numbers, the result is NaN if one value is NaN, as within a partition.
+// Combines the values of two partitions. The result is NaN if one value is NaN, as within a partition.
 template <class T>
-T Merged(Reduction reduction, T a, T b) {
+T MergeValues(Reduction reduction, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? a : b;
     // +0 and -0 compare equal: the sign decides, not the order of partitions.
@@ -33,11 +33,11 @@ T Merged(Reduction reduction, T a, T b) {
 }
 
 template <class T>
-Tensor MergedParts(Reduction reduction, const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
+Tensor MergeParts(Reduction reduction, const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
   std::vector<T> merged(parts[0].values<T>().begin(), parts[0].values<T>().end());
   for (const Tensor& part : parts.subspan(1)) {
     const std::span<const T> values = part.values<T>();
-    for (size_t i = 0; i < merged.size(); ++i) merged[i] = Merged(reduction, merged[i], values[i]);
+    for (size_t i = 0; i < merged.size(); ++i) merged[i] = MergeValues(reduction, merged[i], values[i]);
   }
   if constexpr (std::is_floating_point_v<T>) {
     // All NaNs become the same NaN.
@@ -46,7 +46,7 @@ Tensor MergedParts(Reduction reduction, const std::vector<int64_t>& row_shape, s
   return Tensor::FromVector(std::move(merged), row_shape);
 }
 
-Tensor RoundedSums(const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
+Tensor RoundSums(const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
   std::vector<double> sums(RowElements(row_shape));
   for (size_t column = 0; column < sums.size(); ++column) {
     ExactSum sum;
@@ -68,14 +68,14 @@ Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<in
   return Internal("a partition's part of a reduction of " + std::string(ToString(dtype)) + " is " + part.ToString());
 }
 
-Result<Tensor> ReducedOfParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
-                              std::span<const Tensor> parts) {
+Result<Tensor> CombineReductionParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
+                                     std::span<const Tensor> parts) {
   for (const Tensor& part : parts) RETURN_IF_ERROR(CheckReductionPart(reduction, dtype, row_shape, part));
-  if (IsExactSum(reduction, dtype)) return RoundedSums(row_shape, parts);
+  if (IsExactSum(reduction, dtype)) return RoundSums(row_shape, parts);
   switch (ReducedDType(reduction, dtype)) {
-    case DType::kF64: return MergedParts<double>(reduction, row_shape, parts);
-    case DType::kI64: return MergedParts<int64_t>(reduction, row_shape, parts);
-    default: return MergedParts<uint64_t>(reduction, row_shape, parts);
+    case DType::kF64: return MergeParts<double>(reduction, row_shape, parts);
+    case DType::kI64: return MergeParts<int64_t>(reduction, row_shape, parts);
+    default: return MergeParts<uint64_t>(reduction, row_shape, parts);
   }
 }
 

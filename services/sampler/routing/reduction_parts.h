@@ -9,12 +9,12 @@
 
 namespace espalier::sampler {
 
-// Checks dtype and shape of one partition's part (PartitionTensors::Reduce).
+// Returns Internal if one partition's part (PartitionTensors::Reduce) has an unexpected dtype or shape.
 Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape, const Tensor& part);
 
-// Returns ReducedDType [row_shape...], combined from at least one part. Internal if a part has an unexpected dtype or
-// shape.
-Result<Tensor> ReducedOfParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
-                              std::span<const Tensor> parts);
+// Returns the result of the reduction, ReducedDType [row_shape...], from at least one part. Internal: as
+// CheckReductionPart.
+Result<Tensor> CombineReductionParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
+                                     std::span<const Tensor> parts);
 
 }  // namespace espalier::sampler

@@ -1,5 +1,5 @@
-// Retries changes that a partition refuses with Unavailable for now. A server's client retries by itself; calls to a
-// partition in this process are retried here.
+// Retries changes that a partition refuses with Unavailable while rows are being created or filled. Calls over RPC are
+// retried by the RPC client; calls to partitions in this process are retried here.
 #pragma once
 
 #include <algorithm>

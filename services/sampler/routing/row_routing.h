@@ -1,5 +1,5 @@
 // Moves rows between their owners and their places in a request: the common part of reading columns and of reading and
-// writing tensors of a partitioned graph. Ids are those of nodes or of tensors' rows.
+// writing tensors of a partitioned graph. The ids of a request are ids of nodes or of rows of a tensor.
 #pragma once
 
 #include <algorithm>
@@ -20,21 +20,22 @@ namespace espalier::sampler {
 template <class LocalId>
 struct GatherPlan {
   std::vector<std::vector<LocalId>> locals;      // [partitions] rows to request
-  std::vector<std::vector<uint32_t>> positions;  // [partitions] where each goes
+  std::vector<std::vector<uint32_t>> positions;  // [partitions] the row of `rows` to which each requested row goes
   struct Repeat {
     uint32_t from, to;
   };
-  std::vector<Repeat> repeats;  // rows to copy after all have arrived
-  std::shared_ptr<std::byte> rows;
+  std::vector<Repeat> repeats;      // rows of `rows` to copy after all responses have arrived
+  std::shared_ptr<std::byte> rows;  // the gathered rows
 
-  // Moves the row of the i-th id to row places[i].
-  void MoveTo(std::span<const uint32_t> places) {
+  // Changes the plan so that the row of the i-th id goes to row places[i]; in a new plan it goes to row i.
+  void RedirectTo(std::span<const uint32_t> places) {
     for (std::vector<uint32_t>& of_partition : positions) {
       for (uint32_t& position : of_partition) position = places[position];
     }
     for (Repeat& repeat : repeats) repeat = {places[repeat.from], places[repeat.to]};
   }
 
+  // Copies the rows of repeated ids. Call it after all responses have arrived.
   void CopyRepeats(size_t row_bytes) const {
     for (const auto& [from, to] : repeats) {
       std::memcpy(rows.get() + to * row_bytes, rows.get() + from * row_bytes, row_bytes);
@@ -88,7 +89,7 @@ std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, siz
 
 // Returns the partitions that get a request: those whose list in `locals` is not empty.
 template <class LocalId>
-std::vector<PartitionId> RequestedPartitions(const std::vector<std::vector<LocalId>>& locals) {
+std::vector<PartitionId> FindRequestedPartitions(const std::vector<std::vector<LocalId>>& locals) {
   std::vector<PartitionId> requested;
   for (uint32_t p = 0; p < locals.size(); ++p) {
     if (!locals[p].empty()) requested.push_back(PartitionId(p));
@@ -96,7 +97,8 @@ std::vector<PartitionId> RequestedPartitions(const std::vector<std::vector<Local
   return requested;
 }
 
-// Splits rows by owner, in the order of each partition's ids.
+// Returns [partitions]: the rows that each partition owns, in the order of its local ids in the route. If the route has
+// no owners, because there is one partition or because there are no rows, returns `rows` alone.
 template <class LocalId>
 std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& route) {
   if (route.owner.empty()) return {rows};
@@ -117,7 +119,7 @@ std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& r
 }
 
 // Returns [num_rows, row_shape...].
-inline std::vector<int64_t> ShapeOfRows(size_t num_rows, const std::vector<int64_t>& row_shape) {
+inline std::vector<int64_t> MakeRowsShape(size_t num_rows, const std::vector<int64_t>& row_shape) {
   std::vector<int64_t> shape = {static_cast<int64_t>(num_rows)};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
   return shape;

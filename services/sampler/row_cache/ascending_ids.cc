@@ -7,7 +7,7 @@ namespace espalier::sampler {
 AscendingIds::AscendingIds(std::span<const uint64_t> ids) : num_ids_(ids.size()) {
   uint64_t before = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ESPALIER_CHECK(i == 0 || ids[i] > before) << "id " << ids[i] << " after " << before;
+    ESPALIER_CHECK(i == 0 || ids[i] > before) << "ids must ascend: id " << ids[i] << " after " << before;
     uint64_t difference = ids[i] - before;
     before = ids[i];
     for (; difference >= kMore; difference >>= 7) bytes_.push_back(static_cast<uint8_t>(difference) | kMore);

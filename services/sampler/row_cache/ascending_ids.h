@@ -19,7 +19,7 @@ class AscendingIds {
   size_t SizeInBytes() const { return bytes_.capacity(); }
   // Returns all ids, ascending.
   std::vector<uint64_t> ToVector() const;
-  // Calls found(i) for each of the ascending `ids` that is in the set: i is its position there, ascending.
+  // Calls found(i) for each i for which ids[i] is in the set, in ascending order. `ids` must be ascending.
   template <class Found>
   void Intersect(std::span<const uint64_t> ids, Found found) const;
 

@@ -54,7 +54,7 @@ void EvictionOrder::ForgetSteps() {
 }
 
 bool EvictionOrder::IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row) {
-  if (next_step != row.next_step) return next_step < row.next_step;  // an unknown step is the largest number
+  if (next_step != row.next_step) return next_step < row.next_step;  // kNoKnownStep is the largest number
   return next_step == kNoKnownStep && num_uses > row.num_uses;
 }
 

@@ -1,5 +1,5 @@
 // The order in which a cache evicts rows: first the rows that no known step reads, the least used ones first, then the
-// rows whose next step is farthest.
+// rows whose next step is farthest. A step is known from when it is scheduled until it ends.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace espalier::sampler {
 
 inline constexpr uint32_t kNoKnownStep = std::numeric_limits<uint32_t>::max();
 
-// A row in memory. In ScheduledRowCache its bytes, those of all cached columns one after the other, follow this header.
+// The header of a row in memory. In ScheduledRowCache the row's values follow it, all cached columns one after the
+// other.
 struct CachedRow {
   CachedRow* before = nullptr;  // links of the list in EvictionOrder
   CachedRow* after = nullptr;
@@ -22,11 +23,12 @@ struct CachedRow {
   uint16_t num_uses = 0;              // steps that have read the row since it was stored, at most 65535
   NodeTypeId type;
 
+  // Returns the values. Only for rows of ScheduledRowCache.
   std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-// Refers to rows that the caller owns. The next_step and num_uses of a row must not change while it is in the order.
-// Deterministic: of equal rows, the one that was added first is evicted first. Owned by one thread.
+// Refers to rows that the caller owns. The next_step and num_uses of a row must not change while the row is in the
+// order. Deterministic: of equal rows, the one that was added first is evicted first. Owned by one thread.
 class EvictionOrder {
  public:
   void Add(CachedRow* row);

@@ -1,10 +1,10 @@
-// EndStep orders the rows it has fetched by their next step and stores them one after the other, each in place of rows
-// that are read later. If all rows have one size, the cache then holds those of the rows that it had or fetched that
-// are read soonest. This is the optimum for the known steps. Rows that no known step reads fill the rest, the most used
-// first: how often a row was read estimates how soon it is read again. With rows of several sizes the rule is the same
-// and no longer optimal.
+// EndStep sorts the rows that it has fetched by their next step and stores them one after the other, each in place of
+// rows that are read later. If all rows have one size, the cache then keeps the rows that are read soonest among all
+// cached and fetched rows. This is optimal for the known steps. The remaining memory keeps the most used of the rows
+// that no known step reads: how often a row was read estimates how soon it is read again. With rows of several sizes
+// the rule is the same but no longer optimal.
 //
-// A row that the step reads and that makes room for another is freed only in EndStep, after all columns were copied.
+// A cached row that the step reads may be replaced only in EndStep, after all columns were copied.
 //
 // BeginStep copies rows from the shared cache, because another process may replace them at any time. EndStep treats
 // them like fetched rows, so the cached rows do not depend on the shared cache.
@@ -22,9 +22,9 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr size_t kIdleBufferBytes = size_t{1} << 30;
-constexpr size_t kAllocatorBytes = 16;  // an allocation's overhead
-constexpr size_t kPrefetchRows = 8;
+constexpr size_t kIdleBufferBytes = size_t{1} << 30;  // limit of buffers_
+constexpr size_t kAllocatorBytes = 16;                // an allocation's overhead
+constexpr size_t kPrefetchRows = 8;                   // how many rows ahead GatherRows prefetches
 
 }  // namespace
 
@@ -88,7 +88,8 @@ bool ScheduledRowCache::HasRoomForStep() const {
 
 void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes) {
   ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size())
-      << "a step of " << nodes.size() << " node types, or while a step is begun";
+      << "Schedule of " << nodes.size() << " node types, expected " << types_.size()
+      << ", or between BeginStep and EndStep";
   for (uint16_t type = 0; type < types_.size(); ++type) {
     TypeCache& of_type = types_[type];
     std::vector<uint64_t> ids;
@@ -187,7 +188,8 @@ Result<Tensor> ScheduledRowCache::GatherRows(NodeTypeId type, const std::string&
     std::memcpy(out.get() + of_type.shared_places[i] * row_bytes,
                 of_type.shared_rows.data() + i * of_type.row_bytes + cached->offset, row_bytes);
   }
-  RETURN_IF_ERROR(source_.GatherRowsTo(type, column, of_type.missing_nodes, of_type.missing_places, out, deadline));
+  RETURN_IF_ERROR(
+      source_.GatherRowsToPlaces(type, column, of_type.missing_nodes, of_type.missing_places, out, deadline));
   for (const auto& [place, first_place] : of_type.repeats) {
     std::memcpy(out.get() + place * row_bytes, out.get() + first_place * row_bytes, row_bytes);
   }
@@ -210,7 +212,7 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
   if (of_type.columns.empty()) return;
   const std::vector<uint64_t> ids = of_type.rows.first_step().ids.ToVector();
   const std::vector<uint32_t> next = of_type.rows.NextSteps(ids);
-  // Columns that were not gathered have no rows to store.
+  // Rows are stored only with the values of all columns.
   const bool is_complete = std::all_of(of_type.gathered.begin(), of_type.gathered.end(), [&](const Tensor& rows) {
     return static_cast<size_t>(rows.num_rows()) == of_type.nodes.size();
   });
@@ -235,7 +237,8 @@ void ScheduledRowCache::EndType(uint16_t type, std::vector<Fetched>* fetched) {
       continue;
     }
     CachedRow* const row = of_type.rows.Find(ids[i]);
-    if (row != nullptr) of_type.rows.RecordUse(row, next[i]);  // null: the caller had the row and did not read it
+    // null: BeginStep got a list without the node, because the caller had its row.
+    if (row != nullptr) of_type.rows.RecordUse(row, next[i]);
   }
   counts_.shared_rows += num_shared;
   counts_.shared_bytes += num_shared * of_type.row_bytes;

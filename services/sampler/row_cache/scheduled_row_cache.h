@@ -1,7 +1,7 @@
-// A cache of rows from other machines that is filled by the schedule of mini-batches. Mini-batches are known some steps
-// before they train, so the cache knows which of the known steps read a row, and keeps the rows that are read soonest
-// (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). The values that a
-// read returns do not depend on the cache, only the number of rows that are transferred does.
+// A cache of rows from other machines that uses the schedule of mini-batches. Mini-batches are sampled some steps ahead
+// and scheduled here, so the cache knows which of these steps read a row, and keeps the rows that are read soonest
+// (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). The values that a read returns do
+// not depend on the cache; only the number of rows that are transferred does.
 #pragma once
 
 #include <cstdint>
@@ -19,52 +19,53 @@
 
 namespace espalier::sampler {
 
-// Remote rows that steps have read, and their bytes. A row read by several nodes of a step counts once.
+// Remote rows that steps have read, and their bytes. A row that a step reads repeatedly counts once.
 struct RowCacheCounts {
   uint64_t hit_rows = 0;      // found in the cache
-  uint64_t shared_rows = 0;   // of the others: found in the machine's SharedRowCache
+  uint64_t shared_rows = 0;   // not in the cache, but in the machine's SharedRowCache
   uint64_t fetched_rows = 0;  // requested from graph servers
   uint64_t hit_bytes = 0;
   uint64_t shared_bytes = 0;
   uint64_t fetched_bytes = 0;
 };
 
-// Returns whether any partition is remote: otherwise a cache holds nothing.
+// Returns whether any partition is remote. If none is, a cache would stay empty.
 bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 
 // Use: Schedule each step's nodes in step order, some steps ahead; then for each step in the same order BeginStep, one
-// GatherRows for each cached column of each type, EndStep. A step that fails is begun again, or abandoned with
-// all known steps (AbandonSteps); a failure leaves the cached rows as they were. Unlike other sources, owned by one
-// thread.
+// GatherRows for each cached column of each type, EndStep. After a failure, begin the step again, or abandon it with
+// all other scheduled steps (AbandonSteps); a failure does not change the cached rows. Unlike other sources, owned by
+// one thread.
 class ScheduledRowCache final : public RowSource {
  public:
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
-  // the known steps take at most `memory_bytes`, unless one step alone takes more.
-  // Buffers that GatherRows returns come in addition. `source` and `book` outlive this. Rows that are not cached are
-  // looked up in `shared`, a cache of the same columns, and rows that were requested are published there; null: none.
+  // the scheduled steps take at most `memory_bytes`, unless one step alone takes more; buffers that GatherRows returns
+  // are not included. `source` and `book` outlive this. Rows that are not cached are looked up in `shared`, a cache of
+  // the same columns, and rows that were requested are published there; null: none.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
                     uint64_t memory_bytes, std::unique_ptr<SharedRowCache> shared = nullptr);
   ~ScheduledRowCache() override;
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
 
-  // Returns whether a further step may be scheduled: with it the index takes at most a third of the memory.
+  // Returns whether a further step may be scheduled: whether the index and the scheduled steps would then take at most
+  // a third of the memory, if the step is as large as the last one.
   bool HasRoomForStep() const;
-  // Adds a step that reads these nodes, by NodeTypeId. Not while a step is begun.
+  // Adds a step that reads these nodes, by NodeTypeId. Must not be called between BeginStep and EndStep.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
   // Begins the first scheduled step that has not ended. `nodes` are the nodes that were scheduled for it. If
   // `reads_all` is false, `nodes` may lack nodes whose rows the caller already has. The memory of `nodes` must not move
   // or change until EndStep.
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all = true);
-  // Ends the step and stores the rows that it has fetched. They may replace cached rows that are read later.
+  // Ends the begun step and stores the rows that it has fetched, which may replace cached rows that are read later.
   void EndStep();
   // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known
   // step reads.
   void AbandonSteps();
 
   const std::vector<ColumnDescription>& columns() const override { return source_.columns(); }
-  // If `nodes` is the list of the begun step and the column is cached, returns the cached rows from memory and reads
-  // only the others from the source. Forwards all other reads to the source.
+  // If `nodes` is the list that BeginStep got for the type and the column is cached, copies the cached rows and reads
+  // only the missing ones from the source. Forwards all other calls to the source.
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
   bool is_remote(PartitionId partition) const override { return source_.is_remote(partition); }
@@ -72,7 +73,7 @@ class ScheduledRowCache final : public RowSource {
   const RowCacheCounts& counts() const { return counts_; }
   // Returns SharedRowCache::AllocatedBytes; 0 without a shared cache.
   uint64_t shared_memory_bytes() const { return shared_ == nullptr ? 0 : shared_->AllocatedBytes(); }
-  // Returns the memory in use, in bytes: rows, index and known steps.
+  // Returns the memory in use, in bytes: rows, index and scheduled steps.
   uint64_t held_bytes() const { return row_bytes_ + IndexBytes(); }
   uint64_t num_cached_rows() const;
 
@@ -86,10 +87,11 @@ class ScheduledRowCache final : public RowSource {
     explicit TypeCache(EvictionOrder& order) : rows(order) {}
 
     std::vector<CachedColumn> columns;
-    size_t row_bytes = 0;  // of all columns
-    std::span<const uint64_t> first;
-    ScheduledRows rows;  // remote ones
-    // Of the begun step. Each of its nodes is in one of `hits`, `shared_places`, `missing_places` and `repeats`.
+    size_t row_bytes = 0;             // of all columns
+    std::span<const uint64_t> first;  // PartitionBook::NodeFirst
+    ScheduledRows rows;               // the cached rows
+    // The members below belong to the begun step. A place is an index into `nodes`; each place is in one of `hits`,
+    // `shared_places`, `missing_places` and `repeats`.
     struct Hit {
       uint32_t place;
       CachedRow* row;
@@ -106,7 +108,7 @@ class ScheduledRowCache final : public RowSource {
     std::vector<Repeat> repeats;              // remote nodes that occur again, ascending by place
     std::vector<Tensor> gathered;             // [columns] empty shape: not gathered yet
   };
-  // A row that the begun step has fetched, or found in the shared cache.
+  // A row that the begun step has fetched, or has found in the shared cache.
   struct Fetched {
     uint32_t next_step;
     uint32_t place;
@@ -115,16 +117,17 @@ class ScheduledRowCache final : public RowSource {
 
   bool IsRemote(const TypeCache& of_type, GlobalNodeId node) const;
   uint64_t IndexBytes() const;
+  // Returns the memory of one cached row, with its header, in bytes.
   uint64_t BytesOfRow(const TypeCache& of_type) const;
   // Appends the node's row to shared_rows and returns true, or returns false if the shared cache does not have it.
   bool FindShared(NodeTypeId type, GlobalNodeId node);
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
   // Copies a row of the begun step, all of whose columns were gathered, to `row`, [row_bytes].
   static void CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row);
-  // Counts the begun step's rows of a type, updates those that are cached, and appends the others to `fetched` if all
-  // their columns were gathered. Publishes those of them that are not from the shared cache.
+  // Counts the begun step's rows of a type and updates the cached ones. If all columns were gathered, appends the other
+  // rows to `fetched` and publishes those that are not from the shared cache.
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
-  // Stores a row of the begun step. Does nothing if the rows that it would replace are to be kept longer.
+  // Stores a row of the begun step, unless it would have to replace rows that are evicted later than the row itself.
   void Store(const Fetched& row);
   // Forgets the nodes and rows of the begun step.
   void ClearBegun();

@@ -1,7 +1,7 @@
 // Each known step has the ascending ids of the rows that it reads, compressed. When a step ends, its ids are compared
-// with those of the next step, the ids that the next step does not read with those of the step after it, and so on:
-// this gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each known
-// step) but save the memory of an index of all rows that any known step reads.
+// with the ids of the next step; the ids that were not found there are compared with the ids of the step after it, and
+// so on. This gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each
+// known step) but save the memory of an index of all rows that any known step reads.
 #include "services/sampler/row_cache/scheduled_rows.h"
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace espalier::sampler {
 namespace {
 
-// Returns how many entries a table of this capacity has before it grows.
+// Returns how many entries a table of this capacity can have without growing, whatever their hashes are.
 size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 
-// The capacity of a table that was empty. Smaller tables grow by other rules.
+// The smallest capacity of a table with entries. Smaller tables grow by other rules.
 constexpr size_t kMinCapacity = 31;
 
-// Returns the capacity of a table with room for one more entry. A table that grows by itself does so at this size or
-// later, depending on the traces of erased entries and thereby on the hash, which differs from process to process. The
-// counts of a cache would then differ from run to run.
+// Returns the capacity of a table with room for one more entry. Left to itself, a table would grow at this size or
+// later, depending on the tombstones of erased entries and thereby on the hash, which differs from process to process.
+// The hits and misses of a cache would then differ from run to run.
 template <class Table>
-size_t CapacityForOneMore(const Table& table) {
+size_t ComputeCapacityForOneMore(const Table& table) {
   if (table.size() < MaxEntries(table.capacity())) return table.capacity();
   return std::max(kMinCapacity, 2 * table.capacity() + 1);
 }
@@ -32,7 +32,7 @@ size_t CapacityForOneMore(const Table& table) {
 
 void ScheduledRows::Schedule(std::vector<uint64_t> ids) {
   ESPALIER_CHECK(steps_.size() < kMaxSteps && first_step_ < kNoKnownStep - kMaxSteps)
-      << "a step after step " << first_step_ << " and " << steps_.size() << " known steps";
+      << "too many steps: " << steps_.size() << " known steps, the first one with number " << first_step_;
   const uint32_t step = first_step_ + static_cast<uint32_t>(steps_.size());
   const size_t num_listed = ids.size();
   std::sort(ids.begin(), ids.end());
@@ -55,21 +55,21 @@ void ScheduledRows::SetNextStep(const std::vector<uint64_t>& ids, uint32_t step)
 
 std::vector<uint32_t> ScheduledRows::NextSteps(const std::vector<uint64_t>& ids) const {
   std::vector<uint32_t> next(ids.size(), kNoKnownStep);
-  // The ids whose next step is not found yet, and where they are in `ids`.
-  std::vector<uint64_t> left = ids;
+  // The ids whose next step has not been found yet, and their indices in `ids`.
+  std::vector<uint64_t> remaining = ids;
   std::vector<uint32_t> places(ids.size());
   std::iota(places.begin(), places.end(), 0u);
-  for (uint32_t distance = 1; distance < steps_.size() && !left.empty(); ++distance) {
+  for (uint32_t distance = 1; distance < steps_.size() && !remaining.empty(); ++distance) {
     const uint32_t step = first_step_ + distance;
-    steps_[distance].ids.Intersect(left, [&](size_t i) { next[places[i]] = step; });
-    size_t num_left = 0;
-    for (size_t i = 0; i < left.size(); ++i) {
+    steps_[distance].ids.Intersect(remaining, [&](size_t i) { next[places[i]] = step; });
+    size_t num_remaining = 0;
+    for (size_t i = 0; i < remaining.size(); ++i) {
       if (next[places[i]] == step) continue;
-      left[num_left] = left[i];
-      places[num_left++] = places[i];
+      remaining[num_remaining] = remaining[i];
+      places[num_remaining++] = places[i];
     }
-    left.resize(num_left);
-    places.resize(num_left);
+    remaining.resize(num_remaining);
+    places.resize(num_remaining);
   }
   return next;
 }
@@ -88,7 +88,7 @@ void ScheduledRows::RemoveSteps() {
 
 void ScheduledRows::Add(CachedRow* row) {
   order_->Add(row);
-  const size_t capacity = CapacityForOneMore(rows_);
+  const size_t capacity = ComputeCapacityForOneMore(rows_);
   if (capacity != rows_.capacity()) rows_.reserve(MaxEntries(capacity));
   rows_.insert(row);
 }
@@ -106,7 +106,7 @@ void ScheduledRows::RecordUse(CachedRow* row, uint32_t next_step) {
 }
 
 uint64_t ScheduledRows::BytesOfNextEntry() const {
-  return (CapacityForOneMore(rows_) - rows_.capacity()) * kBytesOfEntry;
+  return (ComputeCapacityForOneMore(rows_) - rows_.capacity()) * kBytesOfEntry;
 }
 
 }  // namespace espalier::sampler

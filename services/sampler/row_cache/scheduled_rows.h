@@ -13,10 +13,10 @@
 
 namespace espalier::sampler {
 
-// Each row in it has the next known step that reads the row. Owned by one thread.
+// Keeps CachedRow::next_step of each row up to date. Owned by one thread.
 class ScheduledRows {
  public:
-  // The most steps that are known at a time.
+  // The largest number of steps that may be known at a time.
   static constexpr uint32_t kMaxSteps = 65535;
 
   // The nodes that a known step reads.
@@ -34,7 +34,7 @@ class ScheduledRows {
   // Adds a step that reads the nodes with these ids, which may repeat.
   void Schedule(std::vector<uint64_t> ids);
   size_t num_steps() const { return steps_.size(); }
-  // There must be a known step.
+  // num_steps() must not be 0.
   const Step& first_step() const { return steps_.front(); }
   const Step& last_step() const { return steps_.back(); }
   // Returns for each of the ascending `ids` the first known step after first_step() that reads it, or kNoKnownStep.
@@ -52,7 +52,7 @@ class ScheduledRows {
   void Add(CachedRow* row);
   // Removes a row, which the caller may then free.
   void Remove(CachedRow* row);
-  // Counts a step that reads the row, and sets the next step that does.
+  // Increments the row's num_uses and sets its next_step.
   void RecordUse(CachedRow* row, uint32_t next_step);
   size_t size() const { return rows_.size(); }
 
@@ -76,7 +76,7 @@ class ScheduledRows {
   using Index = absl::flat_hash_set<CachedRow*, NodeHash, SameNode>;
   static constexpr size_t kBytesOfEntry = sizeof(void*) + 1;  // of one slot of Index
 
-  // Sets the next step of rows that no known step reads and that have these ids.
+  // Sets next_step to `step` for the rows with these ids that no known step reads.
   void SetNextStep(const std::vector<uint64_t>& ids, uint32_t step);
 
   EvictionOrder* order_;

@@ -1,6 +1,6 @@
-// A step's missing rows are ordered by their next step and stored one after the other, each in an empty slot or in
-// place of the row whose next step is farthest. The rows that were stored before it in the same step are read sooner,
-// so no slot is written twice in a step.
+// A step's missing rows are sorted by their next step and stored one after the other, each in an empty slot or in place
+// of the row whose next step is farthest. Rows that were stored earlier in the same step are read sooner and therefore
+// not replaced, so no slot is written twice in a step.
 #include "services/sampler/row_cache/scheduled_slots.h"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ void ScheduledSlots::PlanType(TypeSlots& of_type, const std::vector<GlobalNodeId
                    [](const Missed& a, const Missed& b) { return a.next_step < b.next_step; });
   for (const Missed& row : missed) {
     SlotRow* const slot = FindSlot(of_type, row);
-    if (slot == nullptr) break;  // the others are read no sooner
+    if (slot == nullptr) break;  // the remaining rows are read no sooner than this one
     slot->node = GlobalNodeId(row.node);
     slot->next_step = row.next_step;
     slot->num_uses = 1;

@@ -1,5 +1,6 @@
-// Plans which rows are kept in a fixed number of slots, for example in a GPU's memory, by the schedule of mini-batches
-// (ScheduledRowCache has the policy). A plan consists of numbers alone: the owner of the slots moves the rows.
+// Plans which rows are kept in a fixed number of slots, for example in a GPU's memory, with the schedule of
+// mini-batches and the policy of ScheduledRowCache. A plan has only numbers of slots and rows: the owner of the slots
+// copies the rows.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@
 
 namespace espalier::sampler {
 
-// What a step does with the slots of one type. Each place in the step's list of nodes is in hit_places or in
-// missing_places, both ascending. The owner of the slots first reads all hits and then writes the stored rows: a stored
-// row may replace a hit.
+// What a step does with the slots of one type. A place is an index into the step's list of nodes. Each place is in
+// hit_places or in missing_places, both ascending. The owner of the slots first reads all hits and then writes the
+// stored rows, because a stored row may replace a hit.
 struct SlotPlan {
   std::vector<int64_t> hit_places;
-  std::vector<int64_t> hit_slots;       // [hit_places] the slots that have their rows
-  std::vector<int64_t> missing_places;  // of StepPlan::missing_nodes
+  std::vector<int64_t> hit_slots;       // [hit_places] the slots that contain the rows
+  std::vector<int64_t> missing_places;  // [missing_nodes] the places of StepPlan::missing_nodes
   std::vector<int64_t> stored_rows;     // rows to store, as indices into StepPlan::missing_nodes
   std::vector<int64_t> stored_slots;    // [stored_rows] the slot of each; no slot occurs twice
 };
 
 // The plan of a step, by NodeTypeId.
 struct StepPlan {
-  std::vector<std::vector<GlobalNodeId>> missing_nodes;  // whose rows must be read; a node may repeat
+  std::vector<std::vector<GlobalNodeId>> missing_nodes;  // nodes whose rows are in no slot; a node may repeat
   std::vector<SlotPlan> slots;                           // empty lists for types without slots
 };
 
@@ -40,10 +41,10 @@ struct SlotsOfType {
 std::vector<SlotsOfType> DivideIntoSlots(uint64_t memory_bytes, const std::vector<uint64_t>& num_nodes,
                                          const std::vector<uint64_t>& row_bytes);
 
-// Rows that steps have read, of types with slots.
+// Rows that steps have read, of types with row_bytes > 0. A row that a step reads repeatedly counts repeatedly.
 struct SlotCounts {
   uint64_t hit_rows = 0;     // found in slots
-  uint64_t missed_rows = 0;  // the others
+  uint64_t missed_rows = 0;  // not found in slots
   uint64_t hit_bytes = 0;
 };
 
@@ -51,13 +52,13 @@ struct SlotCounts {
 // depend only on the steps and their order. Owned by one thread.
 class ScheduledSlots {
  public:
-  // By NodeTypeId. All slots are empty.
+  // `slots` is by NodeTypeId. All slots are empty at first.
   explicit ScheduledSlots(const std::vector<SlotsOfType>& slots);
 
   // Adds a step that reads these nodes, by NodeTypeId.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
-  // Ends the first scheduled step and returns its plan, which the owner of the slots must carry out before that of the
-  // next step. `nodes` are those that were scheduled for the step.
+  // Ends the first scheduled step and returns its plan, which the owner of the slots must carry out before the plan of
+  // the next step. `nodes` are the nodes that were scheduled for the step.
   StepPlan TakeStep(const std::vector<std::vector<GlobalNodeId>>& nodes);
   // Removes all scheduled steps. Rows in slots stay, as rows that no known step reads.
   void AbandonSteps();
@@ -75,7 +76,7 @@ class ScheduledSlots {
     const SlotsOfType slots;
     EvictionOrder order;
     ScheduledRows rows{order};
-    std::deque<SlotRow> by_slot;  // used slots
+    std::deque<SlotRow> by_slot;  // the slots that have been used
   };
   // A row that the step reads and that is in no slot.
   struct Missed {
@@ -87,7 +88,8 @@ class ScheduledSlots {
   // Plans the first step of a type with slots.
   static void PlanType(TypeSlots& of_type, const std::vector<GlobalNodeId>& nodes, std::vector<GlobalNodeId>* missing,
                        SlotPlan* plan);
-  // Assigns a slot to the row and returns it; null if the row is read no sooner than those in the slots.
+  // Returns an unused slot or, if there is none, the slot of the first row to evict, which is removed. Returns null if
+  // no row in a slot is read later than `row`.
   static SlotRow* FindSlot(TypeSlots& of_type, const Missed& row);
 
   std::deque<TypeSlots> types_;  // by NodeTypeId

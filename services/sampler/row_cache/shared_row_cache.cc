@@ -1,14 +1,14 @@
 // The memory has one word that identifies the graph and the columns, and a table for each node type. A table is a
-// sequence of sets; node n may be in the set n modulo their number, in one of kWays slots. A set is kWays headers (a
-// sequence number and a key, the node plus 1), which fill a cache line, and kWays rows. Zeroed memory is an empty
+// sequence of sets; node n may be in the set n modulo the number of sets, in one of kWays slots. A set is kWays headers
+// (a sequence number and a key, the node plus 1), which fill a cache line, and kWays rows. Zeroed memory is an empty
 // cache.
 //
 // Slots are sequence locks without waiting. A writer makes the even sequence number odd with a compare-and-swap, stores
 // key and row, and makes the number even again; if the number is odd or has changed, it gives up, because the row is
 // only a copy. A reader copies the row between two loads of the number, and uses the copy if both are equal and even.
 // The words of a row are stored with release order and loaded with acquire order (Boehm, "Can seqlocks get along with
-// programming language memory models?", 2012): a reader that has loaded a word of a newer row sees its odd number.
-// This needs no fences, which ThreadSanitizer does not support.
+// programming language memory models?", 2012): a reader that has loaded a word of a newer row sees that the number has
+// changed. This needs no fences, which ThreadSanitizer does not support.
 //
 // A row replaces the one with the smallest sequence number of its set. Each write adds 2 to the number, so the slots of
 // a set are replaced in turn.
@@ -67,7 +67,8 @@ Result<std::unique_ptr<SharedRowCache>> SharedRowCache::Make(std::shared_ptr<Sha
   return cache;
 }
 
-// Each type gets the share of the memory that its rows have of all rows, at most what all of them take.
+// Divides the memory between the node types in proportion to the total size of their rows. If the memory is large
+// enough, each type gets a slot for each of its nodes.
 void SharedRowCache::LayOutTables(const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns) {
   for (const ColumnDescription& column : columns)
     tables_[column.node_type.value].row_bytes += RowBytes(column.dtype, column.row_shape);

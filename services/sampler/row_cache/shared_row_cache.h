@@ -22,9 +22,9 @@ namespace espalier::sampler {
 class SharedRowCache {
  public:
   // Uses `memory`, which must be zeroed or used by caches of the same graph and columns only. `graph_key` identifies
-  // the partitioning. A row has the bytes of all `columns` of its node type, in their order. The memory bounds
-  // everything that the cache holds; if it is too small for any row, the cache stays empty. FailedPrecondition: the
-  // memory is in use for another graph or other columns.
+  // the partitioning. A row has the bytes of all `columns` of its node type, in their order. The cache uses no other
+  // memory for rows; if `memory` is too small for any row, the cache stays empty. FailedPrecondition: the memory is in
+  // use for another graph or other columns.
   static Result<std::unique_ptr<SharedRowCache>> Make(std::shared_ptr<SharedMemory> memory,
                                                       const std::string& graph_key, const graph::PartitionBook& book,
                                                       const std::vector<ColumnDescription>& columns);
@@ -32,11 +32,11 @@ class SharedRowCache {
   // Copies the row of the node to `row`, whose size is that of the type's rows (checked), and returns true. Returns
   // false, with undefined bytes in `row`, if the row is missing or another process replaces it meanwhile.
   bool Find(NodeTypeId type, GlobalNodeId node, std::span<std::byte> row) const;
-  // Stores a row, in place of an older one if necessary. Does nothing if the row is there, or if another process writes
-  // to the slot.
+  // Stores a row, in place of an older one if necessary. Does nothing if the row is stored already, or if another
+  // process writes to the slot.
   void Publish(NodeTypeId type, GlobalNodeId node, std::span<const std::byte> row);
 
-  // Returns the bytes of memory that the caches of all processes have taken together.
+  // Returns the bytes of memory that the caches of all processes use together.
   uint64_t AllocatedBytes() const { return memory_->AllocatedBytes(); }
 
  private:

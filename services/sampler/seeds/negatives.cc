@@ -11,8 +11,8 @@
 namespace espalier::sampler {
 namespace {
 
-// floor(a b / 2^64)
-uint64_t HighProduct(uint64_t a, uint64_t b) {
+// Returns floor(a * b / 2^64).
+uint64_t MultiplyHigh(uint64_t a, uint64_t b) {
   const uint64_t a_low = a & 0xffffffffu, a_high = a >> 32, b_low = b & 0xffffffffu, b_high = b >> 32;
   const uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
   return a_high * b_high + (middle >> 32) + ((a_low * b_high + (middle & 0xffffffffu)) >> 32);
@@ -33,7 +33,7 @@ std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_node
   nodes.reserve(count);
   for (uint32_t k = 0; k < count; ++k) {
     const uint64_t high = words.Next();
-    nodes.push_back(HighProduct(high << 32 | words.Next(), num_nodes));
+    nodes.push_back(MultiplyHigh(high << 32 | words.Next(), num_nodes));
   }
   return nodes;
 }
@@ -44,8 +44,8 @@ BatchGroup FindInBatchGroup(uint64_t position, uint32_t count, uint64_t batch_si
   return {first, std::min(batch_size, first + size)};
 }
 
-SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
-                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
+SeedQuery MakeInDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                            uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
   SeedQuery query;
   query.split = split;
   // Negatives are taken from permutations of their own, one after the other. The remainder at the end of a permutation,

@@ -13,7 +13,7 @@
 //                   other edges of its group. An edge has fewer negatives if its group is the last one and incomplete,
 //                   or if destinations of other edges in the group have another node type
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
-//                   destinations of training edges of any type that are drawn without replacement (InDegreeQuery).
+//                   destinations of training edges of any type that are drawn without replacement (MakeInDegreeQuery).
 //                   Drawn nodes whose type differs from that of the edge's destination are masked
 //   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
@@ -38,7 +38,7 @@ struct NegativeSpec {
 // Returns InvalidArgument for a count of 0 with another kind than kUniform.
 Status CheckNegatives(const NegativeSpec& negatives);
 
-// The endpoint of a negative that is drawn.
+// Which endpoint of a negative is drawn.
 enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
 
 // Returns the Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or
@@ -51,20 +51,22 @@ constexpr uint64_t NegativesKey(uint64_t seed, uint32_t epoch, uint32_t step, Ne
 // by num_nodes and divides by 2^64. num_nodes > 0.
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count);
 
-// kJoint: which group the edge at a position of the global batch belongs to.
+// kJoint: returns the number of the group of the edge at `position` in the global batch. `count` is NegativeSpec's.
 constexpr uint64_t FindJointGroup(uint64_t position, uint32_t count) { return position / count; }
 
-// kInBatch: the positions [first, last) of the group of an edge among `batch_size` edges.
+// The positions [first, last) of a group of edges in the global batch.
 struct BatchGroup {
   uint64_t first = 0;
   uint64_t last = 0;
 };
+// kInBatch: returns the group of the edge at `position` in a global batch of `batch_size` edges.
 BatchGroup FindInBatchGroup(uint64_t position, uint32_t count, uint64_t batch_size);
 
 // kInDegree: returns the query for the training edges whose destinations are a step's negatives. Negative k of the edge
 // at position i is destination number (i * count + k) modulo the number of returned edges, which is
-// min(negatives_of_step, num_edges). `num_edges`, the edges of the training part, and negatives_of_step are above 0.
-SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
-                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
+// min(negatives_of_step, num_edges). `num_edges` is the number of edges in the training part. negatives_of_step and
+// num_edges are above 0.
+SeedQuery MakeInDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                            uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
 
 }  // namespace espalier::sampler

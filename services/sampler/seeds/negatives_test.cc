@@ -65,7 +65,7 @@ TEST(NegativesTest, GroupsDivideBatch) {
 TEST(NegativesTest, InDegreeQueriesTakeEdgesEquallyOften) {
   constexpr uint64_t kEdges = 11;
   const auto edges_of_step = [](uint32_t step, uint64_t negatives) {
-    const SeedQuery query = InDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, negatives, kEdges);
+    const SeedQuery query = MakeInDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, negatives, kEdges);
     const SeedOrder order(query, kEdges);
     const PositionRange range = PositionsOfStep(kEdges, query.batch_size, query.step);
     std::set<uint64_t> edges;
@@ -90,7 +90,7 @@ TEST(NegativesTest, InDegreeQueriesTakeEdgesEquallyOften) {
   for (const uint64_t edge : edges_of_step(1, 5)) EXPECT_FALSE(first.contains(edge)) << edge;
   std::vector<uint64_t> orders[2];
   for (uint32_t step = 0; step < 2; ++step) {
-    const SeedOrder order(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, 40, kEdges), kEdges);
+    const SeedOrder order(MakeInDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, 40, kEdges), kEdges);
     for (uint64_t at = 0; at < kEdges; ++at) orders[step].push_back(order.OrdinalAt(at));
   }
   EXPECT_NE(orders[0], orders[1]);

@@ -17,11 +17,13 @@ uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size) {
 
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) {
   if (!query.edge_column.empty() && query.edge_types.size() != 1) {
-    return InvalidArgument("rows of the edge column '" + query.edge_column + "' come with edges of one type, not of " +
-                           std::to_string(query.edge_types.size()));
+    return InvalidArgument("rows of the edge column '" + query.edge_column +
+                           "' are returned only with edges of one type, but the query has " +
+                           std::to_string(query.edge_types.size()) + " edge types");
   }
   if (query.want_edge_ids && query.edge_types.size() != 1) {
-    return InvalidArgument("ids come with edges of one type, not of " + std::to_string(query.edge_types.size()));
+    return InvalidArgument("edge ids are returned only with edges of one type, but the query has " +
+                           std::to_string(query.edge_types.size()) + " edge types");
   }
   if (query.positions.has_value() && query.edge_types.empty()) {
     return InvalidArgument("positions of a step can be requested only for edges, not for nodes");
@@ -46,8 +48,8 @@ Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions) {
                            std::to_string(*(falling + 1)));
   }
   if (positions.back() < num_positions) return {};
-  return InvalidArgument("position " + std::to_string(positions.back()) + " of a step that has " +
-                         std::to_string(num_positions));
+  return InvalidArgument("position " + std::to_string(positions.back()) + " is out of range [0, " +
+                         std::to_string(num_positions) + ") of the step");
 }
 
 Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,

@@ -1,4 +1,6 @@
-// The order of an epoch's seeds: the positions of a step, and the position of a split's node.
+// The order of an epoch's seeds. A seed has an ordinal, its index in the part of the split: nodes by original id, edges
+// in the user's order, the edges of one type after those of the previous one. An epoch's permutation maps ordinals to
+// positions, and a step has consecutive positions.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +20,26 @@ struct PositionRange {
   uint64_t size() const { return last - first; }
 };
 
-// Returns a step's positions among `total`; empty after the epoch's end. Does not overflow for any step. batch_size >
-// 0.
+// Returns the positions of a step in an epoch of `total` seeds; empty after the epoch's end. Does not overflow for any
+// step. batch_size > 0.
 PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step);
 
 // Returns ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
-// Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, or options of
-// edges are set for nodes.
+// Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, or an option
+// is set that needs edges or one edge type.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
-// Returns InvalidArgument if the query's positions do not ascend or exceed a step of `num_positions`.
+// Returns InvalidArgument if the query's positions do not ascend or are not below `num_positions`, the size of the
+// step.
 Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions);
 
-// Returns [types + 1]: the first ordinal of each type's edges, then the total number of edges. NotFound as
+// Returns [types + 1]: the first ordinal of each type's edges, then the total number of edges. NotFound: as for
 // SeedSource::CountOfEdges.
 Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,
                                             const std::string& split, graph::SplitPartName part);
 
-// The bijection between ordinals (by original id) and positions of one epoch.
+// The bijection between the ordinals and the positions of one epoch.
 class SeedOrder {
  public:
   SeedOrder(const SeedQuery& query, uint64_t total)

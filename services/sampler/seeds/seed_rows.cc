@@ -7,7 +7,7 @@
 namespace espalier::sampler {
 namespace {
 
-// Larger than any step's rows: a server's response with a larger shape is refused.
+// Limit for the rows of all edges of a request, so that a wrong shape in a server's response does not exhaust memory.
 constexpr uint64_t kMaxBytesOfRows = uint64_t{1} << 32;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Rows of edges, either a step's seeds or edges named by ids: merges the partitions' responses by the edges' positions.
+// Rows of edges, which are a step's seeds or are requested by ids: merges the partitions' responses by the positions of
+// the edges in the request.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ class SeedRows {
  public:
   explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
 
-  // Adds one partition's rows [k, row shape...], of the edges at `positions` [k], all below num_seeds. Internal if
-  // their numbers differ, or if partitions have columns of different dtypes or shapes; ResourceExhausted if the rows of
-  // all edges would take more than 4 GiB.
+  // Adds one partition's rows [k, row shape...] of the edges at `positions` [k], all below num_seeds. Internal if the
+  // numbers of rows and positions differ, or if partitions have columns of different dtypes or shapes;
+  // ResourceExhausted if the rows of all edges would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
   // Returns [num_seeds, row shape...], after Add for every partition.

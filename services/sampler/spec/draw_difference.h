@@ -12,7 +12,7 @@ namespace espalier::sampler {
 
 // An option and its values in the two descriptions.
 struct DrawDifference {
-  std::string option;  // as in the document
+  std::string option;  // name in the job document, or "time column"
   std::string first;
   std::string second;
 };

@@ -12,12 +12,12 @@ namespace espalier::sampler {
 
 enum class DrawMethod : uint8_t {
   kNeighbor = 0,  // each node independently, uniformly or by weight
-  // LABOR-0 (Balin and Catalyurek, NeurIPS 2023, arXiv 2210.13339) as sequential Poisson sampling (its appendix A.3):
+  // LABOR-0 (Balin and Catalyurek, NeurIPS 2023, arXiv 2210.13339) as sequential Poisson sampling (appendix A.3 there):
   // every source has one variate, and a node takes the in-edges whose sources have the smallest variates. With equal
   // weights and no parallel edges, one node's draw has the distribution of kNeighbor without replacement (with unequal
   // weights, only approximately); nodes with common neighbors tend to draw the same ones, so a batch has fewer nodes.
   kLabor = 1,
-  kLast = 2,  // the last in stored order, the latest with a time column; not random
+  kLast = 2,  // the last in-edges in stored order, which are the latest if there is a time column; not random
 };
 
 template <>
@@ -26,11 +26,11 @@ struct Spelling<DrawMethod> {
       {DrawMethod::kNeighbor, "Neighbor"}, {DrawMethod::kLabor, "Labor"}, {DrawMethod::kLast, "Last"}};
 };
 
-// Which nodes a hop of a mini-batch expands. (A single hop expands the nodes that it is given.)
+// Which nodes a hop of a mini-batch expands. (A request for a single hop expands the nodes in the request.)
 enum class Expand : uint8_t {
   kAlways = 0,  // every node reached so far, with separate draws in each hop
-  // Only nodes that no earlier hop has expanded, as in PyG's NeighborLoader. Each layer has all in-edges drawn so far
-  // for the rows that it writes, including those of earlier hops.
+  // Only nodes that no earlier hop has expanded, as in PyG's NeighborLoader. The blocks of a hop also have the in-edges
+  // that earlier hops have drawn for the same destination nodes.
   kOnce = 1,
 };
 
@@ -55,7 +55,7 @@ struct DrawSpec {
   friend bool operator==(const DrawSpec&, const DrawSpec&) = default;
 };
 
-// The name of an option in spec.training.sampling of the job document, and its meaning there.
+// The name and the description of an option in spec.training.sampling of the job document.
 struct OptionText {
   const char* name;
   const char* meaning;

@@ -1,4 +1,5 @@
-// The spelling of an enum in the job document: Spelling<E>::kNames lists (value, name).
+// The spelling of an enum in the job document. A specialization Spelling<E> has an array kNames with a pair (value,
+// name) for each value of E.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ concept Spelled = requires {
   Spelling<E>::kNames;
 };
 
-// Returns the name of a value that exists.
+// Returns the name of `value`, which must be in kNames.
 template <Spelled E>
 const char* ToString(E value) {
   for (const auto& [candidate, name] : Spelling<E>::kNames) {

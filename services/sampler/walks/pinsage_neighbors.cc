@@ -9,11 +9,13 @@
 namespace espalier::sampler {
 namespace {
 
-constexpr size_t kMaxSteps = 10'000;  // per walk: each step is a round of requests
+constexpr size_t kMaxSteps = 10'000;  // per walk; each step takes one request per partition
 
 Status CheckTraversal(const PinSageOptions& options, const graph::GraphSchema& schema) {
   if (options.metapath.empty() || options.num_traversals == 0 || options.num_random_walks == 0) {
-    return InvalidArgument("PinSAGE needs a metapath, and at least one traversal and one walk");
+    return InvalidArgument("PinSAGE with a metapath of " + std::to_string(options.metapath.size()) + " relations, " +
+                           std::to_string(options.num_traversals) + " traversals and " +
+                           std::to_string(options.num_random_walks) + " walks, expected at least 1 of each");
   }
   if (options.num_traversals > kMaxSteps / options.metapath.size()) {
     return ResourceExhausted(std::to_string(options.num_traversals) + " traversals of " +
@@ -46,13 +48,14 @@ struct Visited {
   uint32_t visits;
 };
 
-// Returns the last nodes of the traversals of one seed's walks, in the order of their first visit.
-std::vector<Visited> CountVisits(const RandomWalks& walks, size_t first_walk, size_t num_walks, size_t hops) {
+// Returns the nodes at which traversals of one seed's walks end, with the number of traversals that end there, in the
+// order of the first visit. A traversal has `length` steps.
+std::vector<Visited> CountVisits(const RandomWalks& walks, size_t first_walk, size_t num_walks, size_t length) {
   std::vector<Visited> visited;
   absl::flat_hash_map<uint64_t, size_t> place_of;
   for (size_t walk = first_walk; walk < first_walk + num_walks; ++walk) {
     const std::span<const GlobalNodeId> trace = walks.Trace(walk);
-    for (size_t end = hops; end < trace.size() && trace[end] != kNoNode; end += hops) {
+    for (size_t end = length; end < trace.size() && trace[end] != kNoNode; end += length) {
       const auto [place, is_new] = place_of.try_emplace(trace[end].value, visited.size());
       if (is_new) visited.push_back({trace[end], 0});
       ++visited[place->second].visits;

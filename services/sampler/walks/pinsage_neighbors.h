@@ -24,16 +24,16 @@ struct PinSageOptions {
   uint32_t epoch = 0, step = 0;
 };
 
-// Neighbors of seed i: [offsets[i], offsets[i + 1]), most visited first, ties by the smaller original id. A seed that
-// its own walks return to is one of its neighbors, as in DGL.
+// Neighbors of seed i: [offsets[i], offsets[i + 1]), most visited first, ties by the smaller original id. If walks
+// return to their seed, the seed is one of its own neighbors, as in DGL.
 struct PinSageNeighbors {
   std::vector<uint64_t> offsets;  // [seeds + 1]
   std::vector<GlobalNodeId> neighbors;
   std::vector<uint32_t> visits;  // per neighbor: number of traversals that end there; the weight of its edge
 };
 
-// Returns the neighbors of each seed, a pure function of (graph, the seed's original id, options). Errors as
-// RandomWalk: the walks are stored completely.
+// Returns the neighbors of each seed, a pure function of (graph, the seed's original id, options). Errors: as
+// RandomWalk, which limits the nodes of all walks together.
 Result<PinSageNeighbors> FindPinSageNeighbors(PartitionedGraph& graph, std::span<const GlobalNodeId> seeds,
                                               const PinSageOptions& options, Deadline deadline);
 

@@ -52,7 +52,7 @@ Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema
 }
 
 // Returns the number of each walk, which selects its random words and is the same in every partitioning.
-Result<std::vector<uint64_t>> WalkNumbers(PartitionedGraph& graph, NodeTypeId type,
+Result<std::vector<uint64_t>> NumberWalks(PartitionedGraph& graph, NodeTypeId type,
                                           std::span<const GlobalNodeId> starts, uint32_t walks_per_node,
                                           Deadline deadline) {
   ASSIGN_OR_RETURN(const Tensor ids, graph.GatherRows(type, kOriginalIdColumn, starts, deadline));
@@ -89,7 +89,8 @@ class Walkers {
  private:
   GlobalNodeId& NodeAt(size_t walk, size_t step) { return walks_.nodes[walk * (walks_.length + 1) + step]; }
 
-  void EndSome(uint32_t step) {
+  // Ends walks at random, with the restart probability of the step.
+  void EndWalks(uint32_t step) {
     if (options_.restart_probabilities.empty()) return;
     const uint64_t key = RandomKey(options_.seed, RandomPurpose::kWalkRestarts, options_.epoch, options_.step, step);
     // Exact, because it multiplies a double by a power of two.
@@ -98,18 +99,20 @@ class Walkers {
   }
 
   Status TakeStep(uint32_t step, Deadline deadline) {
-    EndSome(step);
-    std::vector<GlobalNodeId> places;
+    EndWalks(step);
+    std::vector<GlobalNodeId> current_nodes;
     std::vector<uint64_t> numbers;
     for (const size_t walk : going_) {
-      places.push_back(NodeAt(walk, step));
+      current_nodes.push_back(NodeAt(walk, step));
       numbers.push_back(numbers_[walk]);
     }
-    const HopQuery query{
-        .relations = {{.edge_type = options_.metapath[step], .fanout = 1, .destinations = places, .walks = numbers}},
-        .seed = options_.seed,
-        .at = {.epoch = options_.epoch, .step = options_.step, .hop = step},
-        .draw = {.replace = true, .weight_column = options_.weight_column}};
+    const HopQuery query{.relations = {{.edge_type = options_.metapath[step],
+                                        .fanout = 1,
+                                        .destinations = current_nodes,
+                                        .walks = numbers}},
+                         .seed = options_.seed,
+                         .at = {.epoch = options_.epoch, .step = options_.step, .hop = step},
+                         .draw = {.replace = true, .weight_column = options_.weight_column}};
     ASSIGN_OR_RETURN(const HopSample hop, graph_.SampleInEdges(query, deadline));
     const RelationSample& drawn = hop.relations[0];
     std::vector<size_t> still_going;
@@ -136,7 +139,7 @@ Result<RandomWalks> RandomWalk(PartitionedGraph& graph, std::span<const GlobalNo
   RETURN_IF_ERROR(CheckOptions(options, graph.book().schema()));
   RETURN_IF_ERROR(CheckTraces(starts.size(), options));
   const NodeTypeId type = graph.book().schema().DestinationOf(options.metapath[0]);
-  ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, WalkNumbers(graph, type, starts, options.walks_per_node, deadline));
+  ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, NumberWalks(graph, type, starts, options.walks_per_node, deadline));
   return Walkers(graph, options, std::move(numbers)).Run(starts, deadline);
 }
 

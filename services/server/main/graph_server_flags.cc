@@ -12,9 +12,10 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->envname("ESPALIER_PARTITION")
       ->required();
   daemon::AddJobNameFlag(app, &flags->job_name,
-                         "of the job that --incarnation is about, as its trainers'; default: of the job without a "
-                         "name; any number of jobs are served");
-  app.add_option("--incarnation", flags->incarnation, "number of that job's restarts; its older clients are refused")
+                         "name of the job that --incarnation belongs to, the same as for its trainers; default: the "
+                         "job without a name; requests of all jobs are served");
+  app.add_option("--incarnation", flags->incarnation,
+                 "number of that job's restarts; requests of its earlier incarnations are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,
@@ -25,15 +26,15 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--max-fanout", flags->max_fanout,
-                 "in-edges per node that a request may sample (a full neighborhood is always allowed)")
+                 "most in-edges per node that a request may sample (a full neighborhood is always allowed)")
       ->envname("ESPALIER_MAX_FANOUT")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
-  app.add_option("--max-rows", flags->max_rows, "nodes or edges in one request")
+  app.add_option("--max-rows", flags->max_rows, "most nodes or edges in one request")
       ->envname("ESPALIER_MAX_ROWS")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
       ->capture_default_str();
-  app.add_option("--max-streams", flags->max_streams, "concurrent calls per connection; further ones wait")
+  app.add_option("--max-streams", flags->max_streams, "concurrent calls per connection; further calls wait")
       ->envname("ESPALIER_MAX_STREAMS")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

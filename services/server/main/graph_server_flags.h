@@ -11,6 +11,7 @@
 
 namespace espalier::server {
 
+// AddGraphServerFlags describes the fields in the help texts of their flags.
 struct GraphServerFlags {
   std::string partitions_uri;
   uint32_t partition = 0;

@@ -1,4 +1,4 @@
-// espalier-graph-server: holds one partition and answers clients about it.
+// espalier-graph-server: serves the structure, columns and tensors of one partition.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -47,7 +47,7 @@ ServedFunctions MakeFunctions(std::shared_ptr<const PluginFunctions> functions,
                               const std::shared_ptr<shard::GraphShard>& shard, const GraphServerFlags& flags) {
   ServedFunctions served;
   served.functions = std::move(functions);
-  // Aliasing pointers: they share ownership of the shard.
+  // Aliasing pointers, which share ownership of the shard.
   served.partition.book = std::shared_ptr<const graph::PartitionBook>(shard, &shard->book());
   served.partition.data = std::shared_ptr<const graph::Partition>(shard, &shard->data());
   served.threads = std::max(1, daemon::CountThreads(flags.process) / 2);
@@ -82,7 +82,7 @@ Result<ExitCode> Run(const GraphServerFlags& flags, const CLI::App& app) {
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
   Log(Level::kInfo, "partition loaded",
       {{"partition", flags.partition}, {"key", loaded.manifest.partition_key}, {"seconds", timer.Seconds()}});
-  CountPartition(loaded, timer.Seconds(), process->metrics());
+  SetPartitionMetrics(loaded, timer.Seconds(), process->metrics());
 
   ServedGraph served;
   served.name = loaded.manifest.graph_name;

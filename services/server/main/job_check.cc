@@ -9,7 +9,7 @@
 namespace espalier::server {
 namespace {
 
-Status Differs(const std::string& what, const std::string& requested, const std::string& of_job) {
+Status MismatchError(const std::string& what, const std::string& requested, const std::string& of_job) {
   return FailedPrecondition("the stream has " + what + " " + requested + ", but this sampler's job has " + of_job);
 }
 
@@ -22,12 +22,12 @@ std::string DescribeSeeds(const job::Task& task) {
   return job::LabelsEdges(task.type) ? "labeled edges" : "nodes";
 }
 
-std::string ExcludedBy(const sampler::EdgePlan& plan) {
+std::string DescribeExclusion(const sampler::EdgePlan& plan) {
   if (!plan.exclude_batch) return job::ToString(job::ExcludeEdges::kNone);
   return job::ToString(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
 }
 
-std::string ExcludedBy(const sampler::LinkPlan& plan) {
+std::string DescribeExclusion(const sampler::LinkPlan& plan) {
   if (!plan.exclude_batch) return job::ToString(job::ExcludeEdges::kNone);
   const bool reverse = std::any_of(plan.types.begin(), plan.types.end(),
                                    [](const sampler::LinkType& type) { return type.reverse_type.has_value(); });
@@ -35,34 +35,38 @@ std::string ExcludedBy(const sampler::LinkPlan& plan) {
 }
 
 Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) {
-  if (plan.label != task.label) return Differs("label", "'" + plan.label + "'", "'" + task.label + "'");
+  if (plan.label != task.label) return MismatchError("label", "'" + plan.label + "'", "'" + task.label + "'");
   const std::string excluded = job::ToString(task.exclude);
-  return ExcludedBy(plan) == excluded ? Status() : Differs("exclude", ExcludedBy(plan), excluded);
+  return DescribeExclusion(plan) == excluded ? Status() : MismatchError("exclude", DescribeExclusion(plan), excluded);
 }
 
 Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
   if (plan.links() != nullptr && plan.links()->negatives.count == 0 && job::LabelsEdges(task.type)) {
     const std::string excluded = job::ToString(task.exclude);
-    return ExcludedBy(*plan.links()) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links()), excluded);
+    return DescribeExclusion(*plan.links()) == excluded
+               ? Status()
+               : MismatchError("exclude", DescribeExclusion(*plan.links()), excluded);
   }
   if (DescribeSeeds(plan) != DescribeSeeds(task))
-    return Differs("batches of", DescribeSeeds(plan), DescribeSeeds(task));
+    return MismatchError("batches of", DescribeSeeds(plan), DescribeSeeds(task));
   if (plan.edges() != nullptr) return CheckEdgesAreOfJob(*plan.edges(), task);
   if (plan.links() == nullptr) return Status();
   const sampler::NegativeSpec& negatives = plan.links()->negatives;
   if (negatives.kind != task.negatives) {
-    return Differs("negatives", ToString(negatives.kind), ToString(task.negatives));
+    return MismatchError("negatives", ToString(negatives.kind), ToString(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
-    return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
+    return MismatchError("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
   }
-  if (!plan.links()->exclude_batch) return Differs("draws of", "the step's own edges", "none of them");
+  if (!plan.links()->exclude_batch) {
+    return FailedPrecondition("the stream may sample the step's own edges, but this sampler's job excludes them");
+  }
   return Status();
 }
 
 Status CheckDrawsAreOfJob(const sampler::DrawSpec& requested, const sampler::DrawSpec& of_job) {
   const auto difference = sampler::FirstDifference(requested, of_job);
-  return difference ? Differs(difference->option, difference->first, difference->second) : Status();
+  return difference ? MismatchError(difference->option, difference->first, difference->second) : Status();
 }
 
 }  // namespace
@@ -75,20 +79,20 @@ Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTra
   }
   const job::Training& training = job.training;
   if (stream.spec.seed != training.seed) {
-    return Differs("seed", std::to_string(stream.spec.seed), std::to_string(training.seed));
+    return MismatchError("seed", std::to_string(stream.spec.seed), std::to_string(training.seed));
   }
   if (stream.plan.batch_size != static_cast<uint64_t>(training.batch_size)) {
-    return Differs("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
+    return MismatchError("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
   }
-  if (stream.plan.split != training.task.split) return Differs("split", stream.plan.split, training.task.split);
+  if (stream.plan.split != training.task.split) return MismatchError("split", stream.plan.split, training.task.split);
   // A model without message passing has no layers, which is compared as one layer that draws nothing.
   const size_t num_layers = std::max<size_t>(1, training.sampling.layers.size());
   if (stream.spec.layers.size() != num_layers) {
-    return Differs("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));
+    return MismatchError("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));
   }
   RETURN_IF_ERROR(CheckDrawsAreOfJob(stream.spec.draw, training.sampling.draw));
   if (stream.spec.seed_time_column != training.sampling.seed_time) {
-    return Differs("seedTime", "'" + stream.spec.seed_time_column + "'", "'" + training.sampling.seed_time + "'");
+    return MismatchError("seedTime", "'" + stream.spec.seed_time_column + "'", "'" + training.sampling.seed_time + "'");
   }
   return CheckSeedsAreOfJob(stream.plan, training.task);
 }

@@ -9,8 +9,8 @@
 
 namespace espalier::server {
 
-// Loads the shared libraries that `plugins` names ("NAME=PATH" each) and logs their functions and initializers. Call it
-// before loading a partition, which may take long: a library that cannot be loaded is an error at once.
+// Loads the shared libraries that `plugins` names ("NAME=PATH" each) and logs their functions and initializers. Called
+// before a partition is loaded, which may take long, so that a library that cannot be loaded is reported at once.
 Result<std::shared_ptr<const PluginFunctions>> LoadPlugins(const std::vector<std::string>& plugins);
 
 }  // namespace espalier::server

@@ -54,7 +54,7 @@ Result<NonceFile> NonceFile::Create(const std::string& folder) {
   const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
   if (error) return FromErrno(error.value(), "resolving " + folder);
   RemoveAbandoned(absolute);
-  // Another process may remove the file as abandoned before it is locked here; then try again with another name.
+  // Another process may remove the new file as abandoned before it is locked here. Then tries again with another name.
   constexpr int kTries = 10;
   Result<storage::FileLock> lock = Unavailable("never tried");
   std::string path;

@@ -6,7 +6,7 @@
 
 namespace espalier::server {
 
-// Sets the metrics; called once, after loading, which took `load_seconds`.
-void CountPartition(const LoadedPartition& loaded, double load_seconds, telemetry::MetricRegistry& registry);
+// Sets the metrics. Called once, after the partition was loaded in `load_seconds`.
+void SetPartitionMetrics(const LoadedPartition& loaded, double load_seconds, telemetry::MetricRegistry& registry);
 
 }  // namespace espalier::server

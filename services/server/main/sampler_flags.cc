@@ -7,8 +7,8 @@ namespace espalier::server {
 void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
   app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
   app.add_option("--servers", flags->servers,
-                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten; several of "
-                 "a partition are joined by |")
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port means ten servers; "
+                 "replicas of a partition are joined by |")
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',')
       ->required();
@@ -16,9 +16,11 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
-  daemon::AddJobNameFlag(app, &flags->job_name,
-                         "the job's name at the graph servers, as that of its trainers; default: the document's name");
-  app.add_option("--incarnation", flags->incarnation, "number of the job's restarts; absent: from the servers")
+  daemon::AddJobNameFlag(
+      app, &flags->job_name,
+      "the job's name at the graph servers, the same as for its trainers; default: the document's name");
+  app.add_option("--incarnation", flags->incarnation,
+                 "number of the job's restarts; default: the number that the servers report")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")
       ->envname("ESPALIER_CONNECT_SECONDS")

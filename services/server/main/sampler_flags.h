@@ -11,6 +11,7 @@
 
 namespace espalier::server {
 
+// AddSamplerFlags describes the fields in the help texts of their flags.
 struct SamplerFlags {
   std::string job_file;
   std::vector<std::string> servers;

@@ -1,4 +1,4 @@
-// espalier-sampler: draws mini-batches from the graph servers and streams them to trainers.
+// espalier-sampler: samples mini-batches from the graph servers and streams them to trainers.
 #include <optional>
 #include <utility>
 
@@ -26,7 +26,7 @@ Result<job::ParsedJob> ReadJob(const std::string& path) {
   return job::ParseJob(path, text, {});
 }
 
-// The stop token ends the wait for graph servers and, later, the requests in progress.
+// A stop of the process ends the wait for graph servers and, later, the requests in progress.
 Result<client::Session> ConnectTo(const SamplerFlags& flags, const std::string& job_name,
                                   std::shared_ptr<const rpc::TransportSecurity> tls, daemon::ServiceProcess& process) {
   client::SessionOptions options;

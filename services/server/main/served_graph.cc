@@ -1,3 +1,6 @@
+// LoadServedPartition maps the files of a partition in place if they are local and copies them to the cache folder
+// otherwise. Files are checked against their checksums, except copies that are already verified. The limits of the
+// shard depend on the memory of the process.
 #include "services/server/main/served_graph.h"
 
 #include <unistd.h>
@@ -30,7 +33,7 @@ class DownloadLog {
 };
 
 // Returns the memory limit of the process, or the memory of the machine if there is no limit. Tensors and gradients
-// that need more than a share of it are refused: otherwise the kernel would kill the process, and the job would fail.
+// that need more than a share of it are refused, because otherwise the kernel would kill the process.
 uint64_t MemoryBytes() {
   const uint64_t machine_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -87,7 +90,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition arrays,
                    format::LoadPartition(*at.store, at.prefix, loaded.manifest, PartitionId(partition), load));
-  arrays.load_original_edge_ids = format::OriginalEdgeIdsLater(
+  arrays.load_original_edge_ids = format::MakeOriginalEdgeIdsLoader(
       at, std::make_shared<const format::Manifest>(loaded.manifest), PartitionId(partition), load);
   loaded.local_uri = uri;
   if (!storage::IsLocalUri(uri)) {
@@ -97,7 +100,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   shard::ShardLimits limits;
   limits.mutable_tensor_bytes = MemoryBytes() / 4 * 3;
   limits.waiting_gradient_bytes = MemoryBytes() / 8;
-  // No row has more in-edges than this, so a request for one node always passes; a request for many may be refused.
+  // No node has more in-edges than this, so a request for one node is never refused; a request for many nodes may be.
   limits.max_lookups_per_request = uint64_t{1} << 32;
   limits.max_edge_row_bytes = rpc::kMaxMessageBytes;
   ASSIGN_OR_RETURN(loaded.shard,

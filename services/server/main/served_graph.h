@@ -1,4 +1,4 @@
-// Loads a partition from its files, to be served to clients.
+// Loads a partition from its files, so that a graph server can serve it.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@
 
 namespace espalier::server {
 
-// Returns the description of a manifest's graph for clients.
+// Returns the description of a manifest's graph that clients get.
 sampler::GraphDescription DescribeGraph(const format::Manifest& manifest);
 
 struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});
-  storage::LocalCacheOptions cache;  // of files that cannot be mapped in place; no folder: all must be mappable
+  // Cache for copies of files that cannot be mapped in place; without a folder, all files must be mappable.
+  storage::LocalCacheOptions cache;
   int threads = 1;
-  // Returning true ends a download, the wait for another process's download, or the verification of local files with
-  // Cancelled. Called on any thread.
+  // Polled on any thread during a download, the wait for another process's download, and the verification of local
+  // files. Once it returns true, loading ends with Cancelled.
   std::function<bool()> stop_requested;
   std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: none
 };
@@ -30,8 +31,8 @@ struct ServedPartitionOptions {
 struct LoadedPartition {
   format::Manifest manifest;
   std::shared_ptr<shard::GraphShard> shard;
-  format::CopiedBytes copied;
-  std::string local_uri;  // of the mapped files: `uri`, or the folder of the copies, which is a partitioning itself
+  format::CopiedBytes copied;  // sizes of the files that could not be mapped in place
+  std::string local_uri;       // of the mapped files: `uri`, or the folder of the copies, which is a partitioning too
 };
 
 // Maps and verifies partition `partition` of the partitioning at `uri`, downloading it first if it is not local.

@@ -136,7 +136,7 @@ TEST(ServingTest, ReportsSizeOfPartition) {
   for (uint32_t p = 0; p < 2; ++p) {
     const auto loaded = LoadServedPartition(uri, p, {});
     ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
-    CountPartition(*loaded, 1.5, registry);
+    SetPartitionMetrics(*loaded, 1.5, registry);
     const graph::PartitionBook& book = loaded->manifest.book;
     uint64_t nodes = 0;
     for (uint16_t type = 0; type < book.schema().node_types().size(); ++type) {
@@ -372,7 +372,7 @@ TEST(JobCheckTest, LinksMustMatchJob) {
   stream.plan.links()->want_pair_ids = true;
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   stream.plan.links()->exclude_batch = false;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("draws of the step's own edges"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("may sample the step's own edges"));
   stream.plan.links()->exclude_batch = true;
   stream.plan.links()->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),

@@ -1,3 +1,6 @@
+// Workers take the blocks in order, read each one into the mapped file and compare its hash with the caller's. If the
+// caller does not know the hashes, the journal, which follows the bytes in the file, stores the hash of each block that
+// has arrived. A resumed download keeps the blocks that have the caller's or the journal's hash.
 #include "services/storage/cache/block_download.h"
 
 #include <sys/mman.h>
@@ -17,18 +20,19 @@
 namespace espalier::storage {
 namespace {
 
-constexpr auto kBetweenReports = std::chrono::seconds(1);
+constexpr auto kReportInterval = std::chrono::seconds(1);
 
 uint64_t NumBlocks(const BlockDownload& download) {
   return (download.size_bytes + download.block_bytes - 1) / download.block_bytes;
 }
 
+// The journal begins after the bytes, aligned for its hashes.
 uint64_t JournalOffset(uint64_t size_bytes) { return (size_bytes + 7) / 8 * 8; }
 
 // A writable mapping of the whole partial file. Its blocks are allocated, so no write fails because the disk is full.
 class WritableMapping {
  public:
-  static Result<WritableMapping> Of(const PartialFile& file, uint64_t size_bytes) {
+  static Result<WritableMapping> Create(const PartialFile& file, uint64_t size_bytes) {
     if (size_bytes == 0) return WritableMapping({});
     void* const address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
     if (address == MAP_FAILED) {
@@ -72,12 +76,13 @@ class Downloader {
       }
       try {
         for (int i = 0; i < count; ++i) workers.emplace_back([this] { Work(); });
-      } catch (const std::system_error& error) {  // the system gives no further thread
+      } catch (const std::system_error& error) {  // no further thread can be started
         MutexLock lock(&mutex_);
         working_ -= count - static_cast<int>(workers.size());
-        if (workers.empty()) error_ = ResourceExhausted("downloading " + Where() + ": no thread: " + error.what());
+        if (workers.empty())
+          error_ = ResourceExhausted("downloading " + DescribeObject() + ": no thread: " + error.what());
       }
-      Watch();
+      WaitForWorkers();
     }
     MutexLock lock(&mutex_);
     if (!error_.ok()) return error_;
@@ -86,11 +91,11 @@ class Downloader {
   }
 
  private:
-  std::string Where() const { return store_.Describe() + ": " + download_.key; }
+  std::string DescribeObject() const { return store_.Describe() + ": " + download_.key; }
 
   void Work() {
     for (uint64_t block; !failed_ && (block = next_block_.fetch_add(1)) < num_blocks_;) {
-      const Status status = TakeBlock(block);
+      const Status status = EnsureBlock(block);
       if (!status.ok()) Fail(status);
     }
     MutexLock lock(&mutex_);
@@ -98,16 +103,17 @@ class Downloader {
   }
 
   // Runs on the calling thread until all workers have ended.
-  void Watch() {
+  void WaitForWorkers() {
     while (true) {
       bool done = false;
       {
         MutexLock lock(&mutex_);
-        done = mutex_.AwaitBefore(Deadline::After(kBetweenReports),
+        done = mutex_.AwaitBefore(Deadline::After(kReportInterval),
                                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return working_ == 0; });
       }
       if (done) return;
-      if (options_.stop_requested && options_.stop_requested()) Fail(Cancelled("asked to stop downloading " + Where()));
+      if (options_.stop_requested && options_.stop_requested())
+        Fail(Cancelled("asked to stop downloading " + DescribeObject()));
       if (options_.progress) options_.progress(fetched_bytes_ + kept_bytes_, download_.size_bytes);
     }
   }
@@ -127,8 +133,9 @@ class Downloader {
     return file_.data() + JournalOffset(download_.size_bytes) + block * sizeof(uint64_t);
   }
 
-  // Returns the hash in the journal; 0 if unknown. A block whose hash is 0 is fetched again, which only costs time.
-  uint64_t NotedHash(uint64_t block) const {
+  // Returns the block's hash in the journal; 0 if unknown. A block whose hash is 0 is fetched again, which costs only
+  // time.
+  uint64_t ReadJournalHash(uint64_t block) const {
     uint64_t hash = 0;
     std::memcpy(&hash, JournalEntry(block), sizeof(hash));
     return hash;
@@ -137,11 +144,12 @@ class Downloader {
   bool IsPresent(uint64_t block, std::span<const std::byte> bytes) const {
     if (!resumed_) return false;
     if (!download_.block_hashes.empty()) return Hash64(bytes) == download_.block_hashes[block];
-    const uint64_t noted = NotedHash(block);
-    return noted != 0 && Hash64(bytes) == noted;
+    const uint64_t recorded = ReadJournalHash(block);
+    return recorded != 0 && Hash64(bytes) == recorded;
   }
 
-  Status TakeBlock(uint64_t block) {
+  // Fetches the block unless the file already has it.
+  Status EnsureBlock(uint64_t block) {
     const ByteRange range = BlockRange(block);
     const std::span<std::byte> bytes = file_.subspan(range.offset, range.length);
     if (IsPresent(block, bytes)) {
@@ -157,15 +165,16 @@ class Downloader {
   Status Fetch(uint64_t block, ByteRange range, std::span<std::byte> bytes) {
     for (int fetch = 1;; ++fetch) {
       if (options_.deadline.HasPassed()) {
-        return DeadlineExceeded("downloading " + Where() + ": " + std::to_string(fetched_bytes_ + kept_bytes_) +
-                                " of " + std::to_string(download_.size_bytes) + " bytes are downloaded");
+        return DeadlineExceeded("downloading " + DescribeObject() + ": " +
+                                std::to_string(fetched_bytes_ + kept_bytes_) + " of " +
+                                std::to_string(download_.size_bytes) + " bytes are downloaded");
       }
       const Status read = store_.ReadRangeOfVersion(download_.key, download_.etag, range, bytes);
       if (read.code() == StatusCode::kOutOfRange) {
-        return DataLoss(Where() + " is shorter than the " + std::to_string(download_.size_bytes) +
+        return DataLoss(DescribeObject() + " is shorter than the " + std::to_string(download_.size_bytes) +
                         " bytes expected: " + read.message());
       }
-      if (!read.ok()) return read.While("downloading " + Where());
+      if (!read.ok()) return read.While("downloading " + DescribeObject());
       const uint64_t hash = Hash64(bytes);
       if (download_.block_hashes.empty()) {
         std::memcpy(JournalEntry(block), &hash, sizeof(hash));
@@ -173,7 +182,7 @@ class Downloader {
       }
       if (hash == download_.block_hashes[block]) return Status();
       if (fetch >= options_.max_fetches_per_block) {
-        return DataLoss(Where() + ": block " + std::to_string(block) + " (" + std::to_string(range.length) +
+        return DataLoss(DescribeObject() + ": block " + std::to_string(block) + " (" + std::to_string(range.length) +
                         " bytes at offset " + std::to_string(range.offset) + ") has checksum " + ToHex(hash) +
                         ", expected " + ToHex(download_.block_hashes[block]) + ", fetched " + std::to_string(fetch) +
                         " times");
@@ -187,9 +196,10 @@ class Downloader {
   const std::span<std::byte> file_;
   const bool resumed_;
   const uint64_t num_blocks_;
-  std::atomic<uint64_t> next_block_{0};                     // atomic, because workers share them
-  std::atomic<uint64_t> fetched_bytes_{0}, kept_bytes_{0};  // likewise
-  std::atomic<bool> failed_{false};                         // likewise
+  // Atomic, because the workers share them.
+  std::atomic<uint64_t> next_block_{0};
+  std::atomic<uint64_t> fetched_bytes_{0}, kept_bytes_{0};
+  std::atomic<bool> failed_{false};
   Mutex mutex_;
   int working_ ABSL_GUARDED_BY(mutex_) = 0;
   Status error_ ABSL_GUARDED_BY(mutex_);
@@ -209,7 +219,7 @@ Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& d
                            std::to_string(NumBlocks(download)) + " blocks");
   }
   ASSIGN_OR_RETURN(const WritableMapping mapping,
-                   WritableMapping::Of(partial, download.size_bytes + JournalBytes(download)));
+                   WritableMapping::Create(partial, download.size_bytes + JournalBytes(download)));
   return Downloader(store, download, options, mapping.bytes(), partial.resumed).Run();
 }
 

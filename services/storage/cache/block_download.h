@@ -17,8 +17,8 @@ struct BlockDownload {
   uint64_t size_bytes = 0;
   std::string etag = {};  // of the version to read; "": any version
   uint64_t block_bytes = uint64_t{4} << 20;
-  // XXH3-64 of block i, which covers [i * block_bytes, (i + 1) * block_bytes). Empty: the hashes are unknown, and those
-  // of arrived blocks are recorded in the journal for the next attempt.
+  // By block: XXH3-64 of block i, the bytes [i * block_bytes, (i + 1) * block_bytes). Empty: the hashes are unknown;
+  // the hash of each block that arrives is recorded in the journal for the next attempt.
   std::span<const uint64_t> block_hashes;
 };
 
@@ -26,22 +26,24 @@ struct DownloadOptions {
   int parallel_requests = 8;
   int max_fetches_per_block = 3;  // a block with a bad checksum is fetched again
   Deadline deadline = Deadline::After(std::chrono::hours(1));
-  // Both are called on the calling thread about once per second, `progress` also at the end.
+  // These functions, unless null, are called on the calling thread about once per second; `progress` also after
+  // success.
   std::function<void(uint64_t present_bytes, uint64_t size_bytes)> progress;
   std::function<bool()> stop_requested;
 };
 
 struct DownloadReport {
   uint64_t fetched_bytes = 0;
-  uint64_t kept_bytes = 0;  // valid from an earlier attempt
+  uint64_t kept_bytes = 0;  // of blocks from an earlier attempt that are valid
 };
 
-// Returns the number of bytes that the file needs after size_bytes for the journal: 0 if the hashes are known.
+// Returns the number of bytes that the file needs for the journal after its size_bytes: 0 if the hashes are known.
 uint64_t JournalBytes(const BlockDownload& download);
 
 // Fills the partial file, which must have space for size_bytes and the journal. Blocks that have arrived stay in the
 // file after an error. Errors: DataLoss (a block is still damaged after all fetches, or the object is too short; names
-// store, key, block and offset), Aborted (the object has another version), DeadlineExceeded, Cancelled and the store's
+// store, key, block and offset), InvalidArgument (the number of hashes is not that of the blocks), Aborted (the object
+// has another version), ResourceExhausted (no thread can be started), DeadlineExceeded, Cancelled and the store's
 // errors.
 Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& download, const PartialFile& partial,
                                       const DownloadOptions& options);

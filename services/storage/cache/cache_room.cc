@@ -40,7 +40,7 @@ bool IsEarlier(const Entry& a, const Entry& b) {
   return a.folder < b.folder;
 }
 
-// Returns the entry of `folder` or of the nearest folder above it that has a pin; end(): there is none.
+// Returns the entry of `folder`, or of its nearest parent that is an entry; end() if there is none.
 std::map<fs::path, Entry>::iterator FindEntryAbove(std::map<fs::path, Entry>& entries, fs::path folder,
                                                    const fs::path& cache_folder) {
   while (folder != cache_folder && folder.has_relative_path()) {
@@ -89,7 +89,7 @@ void RemoveEmptyFolders(fs::path folder, const fs::path& cache_folder) {
 }
 
 // Evicts the entry; returns false if it is in use. Removes the pin last, so that an interrupted eviction leaves an
-// entry that can be evicted.
+// entry that can be evicted later.
 bool Evict(const Entry& entry, const fs::path& cache_folder) {
   const fs::path pin = entry.folder / kPinName;
   const Result<FileLock> lock = FileLock::TryAcquire(pin, LockMode::kExclusive);
@@ -127,23 +127,23 @@ Status KeepLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t m
 }
 
 // Returns a clause for an error message, or "" if the free space is unknown.
-std::string FreeText(const std::string& folder) {
+std::string DescribeFreeSpace(const std::string& folder) {
   struct statvfs about = {};
   if (statvfs(folder.c_str(), &about) != 0) return "";
-  return ", the file system has " + std::to_string(uint64_t{about.f_bavail} * about.f_frsize) + " free";
+  return ", the file system has " + std::to_string(uint64_t{about.f_bavail} * about.f_frsize) + " bytes free";
 }
 
 }  // namespace
 
 Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descriptor, const std::string& path,
                 uint64_t size_bytes, Deadline deadline) {
-  ASSIGN_OR_RETURN(const FileLock room,
+  ASSIGN_OR_RETURN(const FileLock lock,
                    FileLock::Acquire(cache_folder + "/.espalier-lock", LockMode::kExclusive, deadline));
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   const auto present_bytes = static_cast<uint64_t>(about.st_size);
   const uint64_t missing_bytes = size_bytes > present_bytes ? size_bytes - present_bytes : 0;
-  // Without a limit, the cache is only listed once the disk is full.
+  // Without a limit, the cache is listed only if the disk is full.
   Content content;
   if (max_bytes > 0 && missing_bytes > 0) {
     ASSIGN_OR_RETURN(content, ReadContent(cache_folder));
@@ -156,7 +156,7 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
   }
   if (IsOutOfSpace(error)) {
     return ResourceExhausted("making room for " + std::to_string(size_bytes) + " bytes of " + path +
-                             ": no space left on device" + FreeText(cache_folder));
+                             ": no space left on device" + DescribeFreeSpace(cache_folder));
   }
   return error == 0 ? Status() : FromErrno(error, "making room for " + path);
 }

@@ -1,4 +1,4 @@
-// Disk space of a LocalCache: allocates space for a file and evicts entries.
+// Disk space of a LocalCache: allocation for a file, and eviction of entries.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr char kPinName[] = ".espalier-pin";
 // size fails because the disk is full. `path` is for messages. Evicts entries that are not in use, least recently used
 // first, until all files of the cache together are within max_bytes (0: no limit) and the disk has enough space.
 // Returns ResourceExhausted with the path and the sizes if no entry is left to evict. Holds an exclusive lock on the
-// cache; waits for it until `deadline`.
+// cache; DeadlineExceeded if it cannot acquire the lock by `deadline`.
 Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descriptor, const std::string& path,
                 uint64_t size_bytes, Deadline deadline);
 

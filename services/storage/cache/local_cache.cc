@@ -63,7 +63,7 @@ std::string DefaultCacheFolder(const EnvironmentMap& environment) {
 }
 
 Result<LocalCache> LocalCache::Open(const LocalCacheOptions& options) {
-  if (options.folder.empty()) return InvalidArgument("a cache needs a folder");
+  if (options.folder.empty()) return InvalidArgument("the path of the cache folder is empty");
   std::error_code error;
   const fs::path folder = fs::absolute(options.folder, error);
   if (error) return FromErrno(error.value(), "finding " + options.folder);
@@ -90,19 +90,19 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
   if (!lock.has_value()) return path.string();
   ASSIGN_OR_RETURN(const bool is_there, IsPresentAndGood(request, path, deadline));
-  if (is_there) {  // another process may have made it while this one waited for the lock
+  if (is_there) {  // another process may have made the file while this one waited for the lock
     unlink(partial.c_str());
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
-  // The rename took the locked file away from the partial name. Until the mark is held, another process can lock
-  // that name and verifies the file again.
+  // After the rename, the locked file no longer has the partial name. Until the mark is held, another process can lock
+  // a new file of that name, and then verifies the complete file again.
   if (request.verify == VerifyWhen::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
   return path.string();
 }
 
-// Returns the lock on the partial file. Returns nullopt if another process held the lock for longer than
-// max_verification_time and this process has verified the file without it.
+// Returns the lock on the partial file. Returns nullopt if another process has held the lock for longer than
+// max_verification_time and this process has verified the file without the lock.
 Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
                                                            const std::string& path, Deadline deadline) {
   bool may_verify = request.verify == VerifyWhen::kOncePerUse;
@@ -150,16 +150,16 @@ void CacheEntry::Keep(const std::string& name, HeldMark mark) {
 
 Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
                         const std::string& path, Deadline deadline) const {
-  // The existing file may be good: is_good may have returned false because of the stop.
+  // Keeps an existing file, which may be good: is_good may have returned false because of the stop request.
   if (request.stop_requested && request.stop_requested()) return Cancelled("asked to stop before making " + path);
   const int descriptor = lock.descriptor();
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "reading the attributes of " + partial);
-  unlink(path.c_str());  // not good; existing mappings stay valid
+  unlink(path.c_str());  // the file that is not good; its mappings stay valid
   const uint64_t size_bytes = request.size_bytes + request.journal_bytes;
   bool resumed = about.st_size > 0;
-  if (static_cast<uint64_t>(about.st_size) > size_bytes) {  // left by an attempt at other contents under this name
-    if (ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial);
+  if (static_cast<uint64_t>(about.st_size) > size_bytes) {  // of an attempt to make a file with other contents
+    if (ftruncate(descriptor, 0) != 0) return FromErrno(errno, "truncating " + partial);
     resumed = false;
   }
   const Status room = MakeRoom(options_.folder, options_.max_bytes, descriptor, partial, size_bytes, deadline);
@@ -169,7 +169,7 @@ Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, 
   }
   RETURN_IF_ERROR(request.fill({.descriptor = descriptor, .path = partial, .resumed = resumed}));
   if (request.journal_bytes > 0 && ftruncate(descriptor, static_cast<off_t>(request.size_bytes)) != 0) {
-    return FromErrno(errno, "cutting " + partial);
+    return FromErrno(errno, "truncating " + partial);
   }
   RETURN_IF_ERROR(Failpoint("download.before_rename"));
   fchmod(descriptor, 0644);

@@ -28,17 +28,17 @@ namespace espalier::storage {
 
 // An incomplete file. It may contain bytes that an earlier attempt has written.
 struct PartialFile {
-  int descriptor = -1;   // open for reading and writing; owned by the caller of `fill`
+  int descriptor = -1;   // open for reading and writing; owned by GetOrMake
   std::string path;      // for messages
   bool resumed = false;  // the file contains bytes of an earlier attempt
 };
 
 // Which processes verify an existing file.
 enum class VerifyWhen {
-  // Each process that requests it.
+  // Each process that requests the file.
   kAlways,
-  // The first one. The file counts as verified while any process that verified, made or requested it with kOncePerUse
-  // keeps its CacheEntry.
+  // The first process that requests the file. It counts as verified while any process that verified, made or requested
+  // it with kOncePerUse keeps its CacheEntry.
   kOncePerUse,
 };
 
@@ -54,10 +54,10 @@ struct CachedFileRequest {
   std::function<Status(const PartialFile& partial)> fill;
   VerifyWhen verify = VerifyWhen::kAlways;
   // If it returns true, GetOrMake stops waiting for another process that makes or verifies the file, does not call
-  // `fill`, and returns Cancelled. Null: never. GetOrMake does not check it while `fill` runs.
+  // `fill`, and returns Cancelled. Not called while `fill` runs. Null: GetOrMake cannot be stopped.
   std::function<bool()> stop_requested = nullptr;
-  // With kOncePerUse: how long to wait while another process, which may hang, verifies the file, before this process
-  // verifies it itself. 0: five seconds plus one second per 128 MiB of the file.
+  // With kOncePerUse: how long to wait for another process that verifies the file. After this time, this process
+  // verifies it itself, because the other process may hang. 0: five seconds plus one second per 128 MiB of the file.
   std::chrono::milliseconds max_verification_time{0};
 };
 
@@ -67,7 +67,7 @@ class CacheEntry {
   const std::string& folder() const { return folder_; }  // absolute
 
   // Returns the path of the complete file; makes the file if it is missing or is_good returns false. One process at a
-  // time makes it, the others wait. Errors: InvalidArgument (the name), ResourceExhausted (the disk or the cache is
+  // time makes it; other callers wait. Errors: InvalidArgument (the name), ResourceExhausted (the disk or the cache is
   // full and no entry is left to evict; the message contains the path and the sizes), DeadlineExceeded, Cancelled, and
   // the errors of `fill`.
   Result<std::string> GetOrMake(const CachedFileRequest& request, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -13,7 +13,7 @@ struct LocalCacheOptions {
   uint64_t max_bytes = 0;  // of all entries together; 0: limited by the disk only
 };
 
-// Returns $XDG_CACHE_HOME/espalier, otherwise $HOME/.cache/espalier; "" if neither variable is set.
+// Returns $XDG_CACHE_HOME/espalier, otherwise $HOME/.cache/espalier; "" if neither variable is an absolute path.
 std::string DefaultCacheFolder(const EnvironmentMap& environment);
 
 }  // namespace espalier::storage

@@ -12,7 +12,7 @@ namespace espalier::storage {
 namespace {
 
 // Returns the time as "<seconds>.<nanoseconds>", without padding.
-std::string SecondsText(const timespec& time) {
+std::string FormatSeconds(const timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
@@ -21,9 +21,9 @@ Result<std::string> FormatMarkPath(const std::string& path) {
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "reading the attributes of " + path);
   const std::filesystem::path file(path);
-  const std::string which = std::to_string(about.st_ino) + "-" + std::to_string(about.st_size) + "-" +
-                            SecondsText(about.st_mtim) + "-" + SecondsText(about.st_ctim);
-  return (file.parent_path() / (std::string(kTemporaryPrefix) + "vouched-" + file.filename().string() + "-" + which))
+  const std::string identity = std::to_string(about.st_ino) + "-" + std::to_string(about.st_size) + "-" +
+                               FormatSeconds(about.st_mtim) + "-" + FormatSeconds(about.st_ctim);
+  return (file.parent_path() / (std::string(kTemporaryPrefix) + "vouched-" + file.filename().string() + "-" + identity))
       .string();
 }
 
@@ -32,12 +32,12 @@ Result<std::string> FormatMarkPath(const std::string& path) {
 Result<std::optional<HeldMark>> HoldMarkIfHeld(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string mark, FormatMarkPath(path));
   {
-    const Result<FileLock> alone = FileLock::TryAcquire(mark, LockMode::kExclusive);
-    if (alone.ok()) return std::optional<HeldMark>();
-    if (alone.status().code() != StatusCode::kUnavailable) return alone.status();
+    const Result<FileLock> exclusive = FileLock::TryAcquire(mark, LockMode::kExclusive);
+    if (exclusive.ok()) return std::optional<HeldMark>();
+    if (exclusive.status().code() != StatusCode::kUnavailable) return exclusive.status();
   }
-  // Another caller holds the mark. Even if its holder exits before the next line, the file has been
-  // verified, and a file with the same mark is unchanged.
+  // Another caller holds the mark. Even if it releases the mark before the next line, the file is verified, because a
+  // file with the same mark is unchanged.
   ASSIGN_OR_RETURN(HeldMark held, FileLock::TryAcquire(mark, LockMode::kShared));
   return std::optional<HeldMark>(std::move(held));
 }

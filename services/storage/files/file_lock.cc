@@ -11,8 +11,8 @@
 namespace espalier::storage {
 namespace {
 
-// Between two attempts of Acquire, which polls because flock has no timeout.
-constexpr auto kPause = std::chrono::milliseconds(5);
+// Acquire polls, because flock has no timeout.
+constexpr auto kPollInterval = std::chrono::milliseconds(5);
 
 // Returns whether `path` names the open file. If the file was unlinked or renamed after it was opened, a lock on it
 // does not exclude processes that open the path later.
@@ -44,7 +44,7 @@ Result<FileLock> FileLock::Acquire(const std::string& path, LockMode mode, Deadl
     if (lock.ok() || lock.status().code() != StatusCode::kUnavailable) return lock;
     if (stop_requested && stop_requested()) return Cancelled("stopped while waiting for the lock on " + path);
     if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path);
-    Clock::Real().SleepFor(kPause);
+    Clock::Real().SleepFor(kPollInterval);
   }
 }
 

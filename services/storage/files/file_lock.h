@@ -19,8 +19,8 @@ class FileLock {
  public:
   // Acquires the lock; blocks while a conflicting lock is held. Creates the file (mode 0600) if it is missing; its
   // folder must exist. When the lock is acquired, `path` names the locked file, even if other processes unlinked and
-  // created it during the wait. Errors: NotFound (no folder), DeadlineExceeded and Cancelled (stop_requested, unless
-  // null, returned true), which name the path.
+  // recreated it during the wait. Errors name the path: NotFound (no folder), DeadlineExceeded, Cancelled
+  // (stop_requested, unless null, returned true).
   static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline,
                                   const std::function<bool()>& stop_requested = nullptr);
   // Like Acquire, but does not wait: returns Unavailable if a conflicting lock is held, or if the file was unlinked or

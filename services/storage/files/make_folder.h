@@ -8,13 +8,14 @@
 
 namespace espalier::storage {
 
-// Creates the folder and its parents; OK if it exists. FailedPrecondition if a file has the name of one of them.
+// Creates the folder and its parents; OK if they exist. FailedPrecondition if one of them is a file.
 inline Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error) return Status();
   if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    return FailedPrecondition("making folder " + folder.string() + ": a file with this name exists");
+    return FailedPrecondition("making folder " + folder.string() +
+                              ": a file with this name, or that of a parent folder, exists");
   }
   return FromErrno(error.value(), "making folder " + folder.string());
 }

@@ -7,9 +7,9 @@ namespace {
 
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-bool IsNameCharacter(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
+bool IsLetterOrDigit(char c) { return IsLowerOrDigit(c) || (c >= 'A' && c <= 'Z'); }
 
-// docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+// The rules: docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 Status CheckHostBucketName(const std::string& name) {
   const bool good =
       name.size() >= 3 && name.size() <= 63 && IsLowerOrDigit(name.front()) && IsLowerOrDigit(name.back()) &&
@@ -21,12 +21,12 @@ Status CheckHostBucketName(const std::string& name) {
                          "a-z, 0-9, '.' and '-', with a letter or digit at both ends");
 }
 
-// docs.ceph.com/en/latest/radosgw/s3/bucketops: the names that rgw_relaxed_s3_bucket_names allows.
+// The rules: docs.ceph.com/en/latest/radosgw/s3/bucketops, with rgw_relaxed_s3_bucket_names.
 Status CheckPathBucketName(const std::string& name) {
-  const bool good = name.size() >= 3 && name.size() <= 255 && IsNameCharacter(name.front()) &&
-                    IsNameCharacter(name.back()) &&
+  const bool good = name.size() >= 3 && name.size() <= 255 && IsLetterOrDigit(name.front()) &&
+                    IsLetterOrDigit(name.back()) &&
                     std::all_of(name.begin(), name.end(),
-                                [](char c) { return IsNameCharacter(c) || c == '.' || c == '-' || c == '_'; }) &&
+                                [](char c) { return IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_'; }) &&
                     name.find("..") == std::string::npos;
   if (good) return Status();
   return InvalidArgument("'" + name.substr(0, 64) +
@@ -40,7 +40,7 @@ Result<std::string> CheckEndpointPath(const http::Url& endpoint) {
   if (path.ends_with('/')) path.pop_back();
   const bool good = std::all_of(path.begin(), path.end(),
                                 [](char c) {
-                                  return IsNameCharacter(c) || c == '/' || c == '-' || c == '.' || c == '_' || c == '~';
+                                  return IsLetterOrDigit(c) || c == '/' || c == '-' || c == '.' || c == '_' || c == '~';
                                 }) &&
                     (path + "/").find("//") == std::string::npos && (path + "/").find("/./") == std::string::npos &&
                     (path + "/").find("/../") == std::string::npos;

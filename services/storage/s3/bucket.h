@@ -18,15 +18,15 @@ struct S3Bucket {
   std::string Origin() const { return scheme + "://" + host; }
 };
 
-// Returns the address of a bucket. InvalidArgument for an invalid bucket name, endpoint or region. With path
-// addressing, a name may be anything that Ceph and AWS's oldest region allow (upper case, '_', up to 255 characters),
-// which is not valid in a host name.
+// Returns the address of a bucket. InvalidArgument for an invalid bucket name, endpoint or region. Path addressing also
+// allows the names of Ceph and of AWS's oldest region that are not valid in a host name (upper case, '_', up to 255
+// characters).
 Result<S3Bucket> MakeS3Bucket(const std::string& name, const S3Settings& settings);
 
 // Returns whether `text` has the form of a region: 1 to 64 characters of a-z, 0-9, '-' and '_'.
 bool IsRegion(const std::string& text);
 
-// Returns the bucket with requests signed for `region`. On AWS, requests also go to the region's host.
+// Returns the bucket's address for requests that are signed for `region`. On AWS, its host is that of the region.
 S3Bucket InRegion(S3Bucket bucket, const std::string& region);
 
 // Returns the origin of an AWS service in a region, such as "https://sts.eu-west-1.amazonaws.com".

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kRefreshBefore{300};     // time before expiry
-constexpr seconds kRefreshAgainAfter{30};  // time after a failed refresh
+constexpr seconds kRefreshAgainAfter{30};  // time after a refresh that failed or returned credentials about to expire
 constexpr seconds kFetchTimeout{10};
 
 }  // namespace
@@ -22,12 +22,12 @@ bool CredentialCache::IsUsable(seconds margin) const {
 Result<Credentials> CredentialCache::Get(Deadline deadline) {
   {
     MutexLock lock(&mutex_);
-    const bool may_wait = IsUsable(seconds(0));
+    const bool is_usable = IsUsable(seconds(0));
     const bool is_due = !IsUsable(kRefreshBefore) && !(next_refresh_ && now_() < *next_refresh_);
-    if (may_wait && (!is_due || is_fetching_)) return *current_;
+    if (is_usable && (!is_due || is_fetching_)) return *current_;
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_fetching_; };
     if (!mutex_.AwaitBefore(deadline, is_free)) return DeadlineExceeded("waiting for credentials: " + Describe());
-    if (IsUsable(kRefreshBefore)) return *current_;  // another thread has fetched them
+    if (IsUsable(kRefreshBefore)) return *current_;  // another thread has refreshed them
     is_fetching_ = true;
   }
   Result<Credentials> fetched = FetchNow(deadline);
@@ -56,7 +56,7 @@ Result<Credentials> CredentialCache::FetchNow(Deadline deadline) {
   return fetched;
 }
 
-bool CredentialCache::Renew(const std::string& access_key_id) {
+bool CredentialCache::DiscardRejected(const std::string& access_key_id) {
   if (!source_->IsRenewable()) return false;
   MutexLock lock(&mutex_);
   if (current_ && current_->access_key_id == access_key_id) {

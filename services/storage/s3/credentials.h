@@ -33,12 +33,16 @@ class CredentialCache {
   CredentialCache(std::unique_ptr<CredentialSource> source, WallClock now)
       : source_(std::move(source)), now_(std::move(now)) {}
 
+  // Returns credentials that have not expired; fetches them first if there are none or if a refresh is due. Errors are
+  // those of CredentialSource::Fetch.
   Result<Credentials> Get(Deadline deadline);
-  // Reports that the service has rejected the credentials with this ID. Returns false if the source cannot renew them.
-  bool Renew(const std::string& access_key_id);
+  // Discards the credentials with this ID, which the service has rejected, so that the next Get fetches new ones.
+  // Returns false and discards nothing if the source has no others (IsRenewable).
+  bool DiscardRejected(const std::string& access_key_id);
   std::string Describe() const { return source_->Describe(); }
 
  private:
+  // Returns whether there are credentials that do not expire within `margin`.
   bool IsUsable(std::chrono::seconds margin) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<Credentials> FetchNow(Deadline deadline);
 
@@ -46,7 +50,8 @@ class CredentialCache {
   const WallClock now_;
   Mutex mutex_;
   std::optional<Credentials> current_ ABSL_GUARDED_BY(mutex_);
-  std::optional<WallTime> next_refresh_ ABSL_GUARDED_BY(mutex_);  // set after a failed refresh
+  // Set if the last refresh failed or returned credentials that are about to expire: the earliest time of the next one.
+  std::optional<WallTime> next_refresh_ ABSL_GUARDED_BY(mutex_);
   bool is_fetching_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

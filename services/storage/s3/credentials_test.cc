@@ -79,9 +79,9 @@ TEST_F(CredentialCacheTest, KeepsValidCredentialsWhileRefreshFails) {
 
 TEST_F(CredentialCacheTest, DropsRefusedCredentials) {
   EXPECT_EQ(Id(), "id1");
-  EXPECT_TRUE(cache_->Renew("id1"));
+  EXPECT_TRUE(cache_->DiscardRejected("id1"));
   EXPECT_EQ(Id(), "id2");
-  EXPECT_TRUE(cache_->Renew("id1")) << "another thread's news is old";
+  EXPECT_TRUE(cache_->DiscardRejected("id1")) << "another thread's news is old";
   EXPECT_EQ(Id(), "id2");
 }
 
@@ -91,9 +91,9 @@ TEST_F(CredentialCacheTest, RefusesExpiredCredentials) {
 }
 
 TEST(CredentialCacheFixedTest, CannotRenewSettings) {
-  CredentialCache cache(FixedCredentials({.access_key_id = "id", .secret_access_key = Secret("s")}), SystemTime);
+  CredentialCache cache(MakeFixedSource({.access_key_id = "id", .secret_access_key = Secret("s")}), SystemTime);
   EXPECT_TRUE(cache.Get(kSoon).ok());
-  EXPECT_FALSE(cache.Renew("id"));
+  EXPECT_FALSE(cache.DiscardRejected("id"));
 }
 
 TEST(SharedFileTest, ReadsTheProfile) {
@@ -102,14 +102,14 @@ TEST(SharedFileTest, ReadsTheProfile) {
       WriteText(folder.path() + "/credentials",
                 "[default]\naws_access_key_id=A\naws_secret_access_key=B\n\n# comment\n[ cora ]\r\n"
                 "aws_access_key_id = C\r\naws_secret_access_key = D=/+\naws_session_token=E\nregion=x\n");
-  const Result<Credentials> cora = SharedFileCredentials(path, "cora")->Fetch(kSoon);
+  const Result<Credentials> cora = MakeSharedFileSource(path, "cora")->Fetch(kSoon);
   ASSERT_TRUE(cora.ok()) << cora.status().ToString();
   EXPECT_EQ(cora->access_key_id, "C");
   EXPECT_EQ(cora->secret_access_key.Reveal(), "D=/+");
   EXPECT_EQ(cora->session_token.Reveal(), "E");
-  EXPECT_EQ(SharedFileCredentials(path, "default")->Fetch(kSoon)->access_key_id, "A");
-  EXPECT_THAT(SharedFileCredentials(path, "other")->Fetch(kSoon).status().message(), HasSubstr("[other]"));
-  EXPECT_EQ(SharedFileCredentials(path + "x", "cora")->Fetch(kSoon).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(MakeSharedFileSource(path, "default")->Fetch(kSoon)->access_key_id, "A");
+  EXPECT_THAT(MakeSharedFileSource(path, "other")->Fetch(kSoon).status().message(), HasSubstr("[other]"));
+  EXPECT_EQ(MakeSharedFileSource(path + "x", "cora")->Fetch(kSoon).status().code(), StatusCode::kNotFound);
 }
 
 TEST(WebIdentityTest, ExchangesTokenForCredentials) {
@@ -128,7 +128,7 @@ TEST(WebIdentityTest, ExchangesTokenForCredentials) {
   S3Settings settings{.region = "eu-west-1"};
   settings.credentials.web_identity_token_file = WriteText(folder.path() + "/token", "jwt1.a+b\n");
   settings.credentials.role_arn = "arn:aws:iam::1:role/cora";
-  const std::unique_ptr<CredentialSource> source = WebIdentityCredentials(settings, sts);
+  const std::unique_ptr<CredentialSource> source = MakeWebIdentitySource(settings, sts);
 
   const Result<Credentials> credentials = source->Fetch(kSoon);
   ASSERT_TRUE(credentials.ok()) << credentials.status().ToString();
@@ -164,7 +164,7 @@ TEST(WebIdentityTest, DistinguishesTransientAndPermanentErrors) {
   answer(403, "AccessDenied", "m");
   S3Settings settings{.region = "eu-west-1"};
   settings.credentials.web_identity_token_file = WriteText(folder.path() + "/token", "jwt\n");
-  const std::unique_ptr<CredentialSource> source = WebIdentityCredentials(settings, sts);
+  const std::unique_ptr<CredentialSource> source = MakeWebIdentitySource(settings, sts);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kUnavailable) << i;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(source->Fetch(kSoon).status().code(), StatusCode::kPermissionDenied) << i;
 }
@@ -180,7 +180,7 @@ TEST(ContainerTest, SendsItsTokenToTheAgent) {
   agent.Answer(200, "[]");
   const S3CredentialSettings settings{.container_uri = "http://169.254.170.23/v1/credentials",
                                       .container_token_file = WriteText(folder.path() + "/token", "hush\n")};
-  const std::unique_ptr<CredentialSource> source = *ContainerCredentials(settings, agent);
+  const std::unique_ptr<CredentialSource> source = *MakeContainerSource(settings, agent);
 
   const Result<Credentials> credentials = source->Fetch(kSoon);
   ASSERT_TRUE(credentials.ok()) << credentials.status().ToString();
@@ -194,11 +194,11 @@ TEST(ContainerTest, SendsItsTokenToTheAgent) {
 TEST(ContainerTest, SendsNoTokenInPlaintextToOtherHosts) {
   ScriptedTransport agent;
   for (const char* uri : {"http://example.com/x", "http://127.example.com/x", "http://169.254.169.254/x", "nonsense"}) {
-    EXPECT_EQ(ContainerCredentials({.container_uri = uri}, agent).status().code(), StatusCode::kInvalidArgument) << uri;
+    EXPECT_EQ(MakeContainerSource({.container_uri = uri}, agent).status().code(), StatusCode::kInvalidArgument) << uri;
   }
   for (const char* uri :
        {"https://example.com/x", "http://127.0.0.1:8080/x", "http://[::1]/x", "http://[fd00:ec2::23]/x"}) {
-    EXPECT_TRUE(ContainerCredentials({.container_uri = uri}, agent).ok()) << uri;
+    EXPECT_TRUE(MakeContainerSource({.container_uri = uri}, agent).ok()) << uri;
   }
 }
 
@@ -207,7 +207,7 @@ TEST(InstanceMetadataTest, OpensASessionFirst) {
   machine.Answer(200, "session");
   machine.Answer(200, "cora-role\n");
   machine.Answer(200, std::string(R"({"Code":"Success",)") + (kJson + 1));
-  const Result<Credentials> credentials = InstanceMetadataCredentials(machine)->Fetch(kSoon);
+  const Result<Credentials> credentials = MakeInstanceMetadataSource(machine)->Fetch(kSoon);
   ASSERT_TRUE(credentials.ok()) << credentials.status().ToString();
   EXPECT_EQ(credentials->access_key_id, "A");
   EXPECT_EQ(machine.sent()[0].method, "PUT");

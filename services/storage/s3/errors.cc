@@ -1,3 +1,6 @@
+// Services report the same cause with different statuses, so the code of an S3 error decides before the HTTP status
+// (RemedyFor, ToCode). A response without an S3 error is a response to HEAD, which has no body, or comes from
+// another service: a proxy, a web server or a TLS port (ReadPage).
 #include "services/storage/s3/errors.h"
 
 #include <pugixml.hpp>
@@ -13,19 +16,19 @@
 namespace espalier::storage {
 namespace {
 
-constexpr size_t kMaxQuotedBytes = 300;
+constexpr size_t kMaxLineBytes = 300;
 
 // Returns a text from a service as one short line without control characters, for messages.
-std::string Quoted(std::string_view text) {
-  std::string quoted(text.substr(0, kMaxQuotedBytes));
-  for (char& c : quoted) {
+std::string ToShortLine(std::string_view text) {
+  std::string line(text.substr(0, kMaxLineBytes));
+  for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  return quoted;
+  return line;
 }
 
 // Returns the title of an HTML page, or the first line of a text; "" for other bodies.
-std::string ReasonInBody(const std::string& body) {
+std::string FindReason(const std::string& body) {
   std::string_view text(body);
   const std::string lower = ToLowerAscii(body.substr(0, 4096));
   if (const size_t title = lower.find("<title>"); title != std::string::npos) {
@@ -34,14 +37,14 @@ std::string ReasonInBody(const std::string& body) {
   } else if (text.starts_with('<') || text.starts_with('{')) {
     return "";
   }
-  std::string reason = Quoted(text.substr(0, text.find_first_of("\r\n")));
+  std::string reason = ToShortLine(text.substr(0, text.find_first_of("\r\n")));
   std::replace_if(
       reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   return reason;
 }
 
 // Returns the second region of "the region 'us-east-1' is wrong; expecting 'eu-central-1'", a message of AWS and MinIO.
-std::string RegionInMessage(const std::string& message) {
+std::string FindRegion(const std::string& message) {
   static constexpr std::string_view kBefore = "expecting '";
   const size_t before = message.find(kBefore);
   if (before == std::string::npos) return "";
@@ -49,38 +52,39 @@ std::string RegionInMessage(const std::string& message) {
   return message.substr(begin, message.find('\'', begin) - begin);
 }
 
-bool Contains(const std::string& code, std::initializer_list<const char*> codes) {
+bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
 // Returns whether the response is a 404 of a web server or a proxy. A 404 for HEAD has no body and may be from S3.
 bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && (error.is_page || error.is_bare); }
 
+// Reads a response without an S3 error. Responses of S3 to GET, PUT and POST have such an error or S3 headers.
 void ReadPage(const http::Response& response, S3Error& error) {
-  error.message = ReasonInBody(response.body);
+  error.message = FindReason(response.body);
   error.is_page = !error.message.empty();
-  const bool is_explained_by_s3 = Contains(response.method, {"GET", "PUT", "POST"});
-  error.is_bare = is_explained_by_s3 && !HasS3Header(response);
+  const bool has_error_from_s3 = IsOneOf(response.method, {"GET", "PUT", "POST"});
+  error.is_bare = has_error_from_s3 && !HasS3Header(response);
 }
 
 StatusCode ToCode(const S3Error& error) {
   const std::string& code = error.code;
-  if (Contains(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
+  if (IsOneOf(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
     return StatusCode::kResourceExhausted;
   }
-  // Services choose various statuses for these, 404 among them.
+  // Services choose various statuses for rejected credentials and clocks, among them 404.
   const Remedy remedy = RemedyFor(error);
   if (!code.empty() && (remedy == Remedy::kRenew || remedy == Remedy::kSetClock)) return StatusCode::kPermissionDenied;
   if (remedy == Remedy::kRetry) {
     return error.http_status == 409 ? StatusCode::kAborted : StatusCode::kUnavailable;
   }
-  // A retry cannot distinguish a damaged upload from a service that computes checksums differently.
+  // If retries did not help, the service probably computes checksums differently.
   if (remedy == Remedy::kResend) return StatusCode::kUnimplemented;
-  if (Contains(code, {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName",
-                      "XMinioInvalidObjectName"})) {
+  if (IsOneOf(code,
+              {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
     return StatusCode::kInvalidArgument;
   }
-  // The request is valid for other services: this service lacks a feature, or its configuration is wrong.
+  // Unimplemented: other services accept the request; this service lacks a feature, or its configuration is wrong.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
   if (IsOfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {
@@ -129,16 +133,17 @@ std::string HintFor(const S3Error& error) {
 // Sets the region of an AuthorizationHeaderMalformed error, which names it in the element Region or in its message.
 void ReadRegion(const std::string& element, S3Error& error) {
   if (error.code != "AuthorizationHeaderMalformed") return;
-  const std::string region = element.empty() ? RegionInMessage(error.message) : element;
+  const std::string region = element.empty() ? FindRegion(error.message) : element;
   if (IsRegion(region)) error.region = region;
 }
 
-// Reads the error of a HEAD request from headers of MinIO, because the response has no body.
+// Reads the error of a HEAD request, whose response has no body, from headers of MinIO.
 void ReadHeadersOfMinio(const http::Response& response, S3Error& error) {
   const std::string* const code = response.Header("x-minio-error-code");
   if (code == nullptr) return;
-  error.code = Quoted(*code);
-  if (const std::string* text = response.Header("x-minio-error-desc"); text != nullptr) error.message = Quoted(*text);
+  error.code = ToShortLine(*code);
+  if (const std::string* text = response.Header("x-minio-error-desc"); text != nullptr)
+    error.message = ToShortLine(*text);
   ReadRegion("", error);
 }
 
@@ -155,18 +160,18 @@ bool IsRefusalOfChecksums(const S3Error& error) {
 bool IsAboutTheObject(const S3Error& error) {
   return error.http_status != 404 ||
          (!IsOfAnotherService(error) &&
-          Contains(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
+          IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
 }
 
 S3Error ParseError(const http::Response& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
-    // Other responses also have this header, with the correct region.
+    // With these statuses, the header's region differs from that of the request. Other responses have the header too.
     if (response.status == 301 || response.status == 307 || response.status == 400) {
       error.region = IsRegion(*region) ? *region : "";
     }
   }
-  if (const std::string* id = response.Header("x-amz-request-id"); id != nullptr) error.request_id = Quoted(*id);
+  if (const std::string* id = response.Header("x-amz-request-id"); id != nullptr) error.request_id = ToShortLine(*id);
   pugi::xml_document document;
   if (!document.load_buffer(response.body.data(), response.body.size())) {
     ReadHeadersOfMinio(response, error);
@@ -174,15 +179,15 @@ S3Error ParseError(const http::Response& response) {
     return error;
   }
   const pugi::xml_node root = document.document_element();
-  // STS wraps its errors once more.
+  // STS wraps its errors in an ErrorResponse.
   const pugi::xml_node node = std::string_view(root.name()) == "ErrorResponse" ? root.child("Error") : root;
   if (std::string_view(node.name()) != "Error") {
     ReadPage(response, error);
     return error;
   }
-  error.code = Quoted(node.child_value("Code"));
-  error.message = Quoted(node.child_value("Message"));
-  error.endpoint = Quoted(node.child_value("Endpoint"));
+  error.code = ToShortLine(node.child_value("Code"));
+  error.message = ToShortLine(node.child_value("Message"));
+  error.endpoint = ToShortLine(node.child_value("Endpoint"));
   ReadRegion(node.child_value("Region"), error);
   return error;
 }
@@ -190,8 +195,8 @@ S3Error ParseError(const http::Response& response) {
 Remedy RemedyFor(const S3Error& error) {
   const std::string& code = error.code;
   if (code == "RequestTimeTooSkewed") return Remedy::kSetClock;
-  if (Contains(code, {"ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "RequestExpired",
-                      "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
+  if (IsOneOf(code, {"ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired", "RequestExpired",
+                     "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidTokenId", "XAdminUserNotFound"})) {
     return Remedy::kRenew;
   }
   // Responses to HEAD have no body that distinguishes an expired token from a refusal.
@@ -199,12 +204,12 @@ Remedy RemedyFor(const S3Error& error) {
       (error.http_status == 400 || error.http_status == 401 || error.http_status == 403)) {
     return Remedy::kRenew;
   }
-  if (Contains(code, {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "InternalError", "Throttling",
-                      "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "RequestTimeout",
-                      "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody"})) {
+  if (IsOneOf(code, {"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "InternalError", "Throttling",
+                     "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "RequestTimeout",
+                     "RequestTimeoutException", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody"})) {
     return Remedy::kRetry;
   }
-  if (Contains(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) return Remedy::kResend;
+  if (IsOneOf(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})) return Remedy::kResend;
   switch (error.http_status) {
     case 408:
     case 429: return Remedy::kRetry;

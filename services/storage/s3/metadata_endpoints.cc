@@ -1,4 +1,4 @@
-// Credentials over plain HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
+// Credentials over HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
 // instances (IMDSv2: a PUT for a session, then two GETs). All responses are JSON with the same fields.
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,30 +15,30 @@ using telemetry::Secret;
 constexpr char kInstanceOrigin[] = "http://169.254.169.254";
 constexpr char kRolePath[] = "/latest/meta-data/iam/security-credentials/";
 
-std::string TextAt(const nlohmann::json& object, const char* name) {
+std::string GetText(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-Result<Credentials> ParseAnswer(const std::string& body) {
+Result<Credentials> ParseCredentials(const std::string& body) {
   const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return DataLoss("the response is not a JSON object");
-  if (const std::string code = TextAt(object, "Code"); !code.empty() && code != "Success") {
-    return Unavailable("the response is not a success");
+  if (const std::string code = GetText(object, "Code"); !code.empty() && code != "Success") {
+    return Unavailable("the response has a Code other than Success");
   }
-  Credentials credentials{.access_key_id = TextAt(object, "AccessKeyId"),
-                          .secret_access_key = Secret(TextAt(object, "SecretAccessKey")),
-                          .session_token = Secret(TextAt(object, "Token")),
-                          .expires = ParseExtendedUtc(TextAt(object, "Expiration"))};
+  Credentials credentials{.access_key_id = GetText(object, "AccessKeyId"),
+                          .secret_access_key = Secret(GetText(object, "SecretAccessKey")),
+                          .session_token = Secret(GetText(object, "Token")),
+                          .expires = ParseExtendedUtc(GetText(object, "Expiration"))};
   if (credentials.access_key_id.empty() || credentials.secret_access_key.empty()) {
     return DataLoss("the response lacks AccessKeyId or SecretAccessKey");
   }
   return credentials;
 }
 
-// Returns the body of a 200 response. Never uses a proxy, because on its host these link-local addresses are other
-// machines.
-Result<std::string> Ask(http::Transport& transport, http::Request request, Deadline deadline) {
+// Sends the request and returns the body of a 200 response. Never uses a proxy, because a proxy would reach other
+// machines at these link-local addresses.
+Result<std::string> SendRequest(http::Transport& transport, http::Request request, Deadline deadline) {
   request.proxy = http::ProxyUse::kNone;
   ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));
   if (response.status == 200) return std::move(response.body);
@@ -72,8 +72,8 @@ class ContainerSource final : public CredentialSource {
     }
     if (!IsOneLine(token.Reveal())) return FailedPrecondition("the authorization token has a line break");
     if (!token.empty()) request.headers.emplace_back("authorization", token.Reveal());
-    ASSIGN_OR_RETURN(const std::string body, Ask(transport_, request, deadline));
-    return ParseAnswer(body);
+    ASSIGN_OR_RETURN(const std::string body, SendRequest(transport_, request, deadline));
+    return ParseCredentials(body);
   }
 
  private:
@@ -93,18 +93,18 @@ class InstanceSource final : public CredentialSource {
   Result<Credentials> Fetch(Deadline deadline) override {
     http::Request session{.method = "PUT", .url = std::string(kInstanceOrigin) + "/latest/api/token"};
     session.headers.emplace_back("x-aws-ec2-metadata-token-ttl-seconds", "300");
-    ASSIGN_OR_RETURN(const std::string token, Ask(transport_, session, deadline));
+    ASSIGN_OR_RETURN(const std::string token, SendRequest(transport_, session, deadline));
     if (token.empty() || !IsOneLine(token)) return DataLoss("invalid session token");
     const http::Headers headers = {{"x-aws-ec2-metadata-token", token}};
     const std::string roles_url = std::string(kInstanceOrigin) + kRolePath;
     ASSIGN_OR_RETURN(const std::string roles,
-                     Ask(transport_, {.method = "GET", .url = roles_url, .headers = headers}, deadline));
+                     SendRequest(transport_, {.method = "GET", .url = roles_url, .headers = headers}, deadline));
     const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
-    if (role.empty()) return FailedPrecondition("the machine has no role");
+    if (role.empty()) return FailedPrecondition("the EC2 instance has no IAM role");
     const std::string url = roles_url + http::PercentEncode(role, http::SlashEncoding::kEncode);
     ASSIGN_OR_RETURN(const std::string body,
-                     Ask(transport_, {.method = "GET", .url = url, .headers = headers}, deadline));
-    return ParseAnswer(body);
+                     SendRequest(transport_, {.method = "GET", .url = url, .headers = headers}, deadline));
+    return ParseCredentials(body);
   }
 
  private:
@@ -120,8 +120,8 @@ bool IsAgentHost(const std::string& host) {
 
 }  // namespace
 
-Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3CredentialSettings& settings,
-                                                               http::Transport& transport) {
+Result<std::unique_ptr<CredentialSource>> MakeContainerSource(const S3CredentialSettings& settings,
+                                                              http::Transport& transport) {
   Result<http::Url> url = http::ParseUrl(settings.container_uri);
   if (!url.ok()) return std::move(url).status().While("reading AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (url->scheme == "http" && !IsAgentHost(url->host)) {
@@ -131,7 +131,7 @@ Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3Credentia
   return std::unique_ptr<CredentialSource>(std::make_unique<ContainerSource>(settings, url->host, transport));
 }
 
-std::unique_ptr<CredentialSource> InstanceMetadataCredentials(http::Transport& transport) {
+std::unique_ptr<CredentialSource> MakeInstanceMetadataSource(http::Transport& transport) {
   return std::make_unique<InstanceSource>(transport);
 }
 

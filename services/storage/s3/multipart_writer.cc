@@ -1,8 +1,8 @@
 // Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it, so that at
 // most PartSizes::MaxInFlight parts are in memory besides the buffer. An object that fits into one part is a single PUT
-// at Commit. The CRC-32 of the object is combined from those of its parts. Commit detects by the writer's name in the
-// object's metadata that a repeated completion had succeeded before. A writer that is destroyed without a commit aborts
-// its upload.
+// at Commit. The CRC-32 of the object is combined from those of its parts. If a repeated request to complete the upload
+// fails with 404, the writer's name in the object's metadata shows that an earlier one has succeeded. A writer that is
+// destroyed without a commit aborts its upload.
 #include "services/storage/s3/multipart_writer.h"
 
 #include <zlib.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kMaxParts = 10000;
 constexpr uint64_t kMaxBytesInFlight = uint64_t{256} << 20;
-// Services may copy all parts before they respond.
+// Extra time for completion, because services may copy all parts before they respond.
 constexpr std::chrono::seconds kCompletionTime{60};
 
 class S3Writer final : public ObjectWriter {
@@ -41,31 +41,32 @@ class S3Writer final : public ObjectWriter {
   }
 
   Status Write(std::span<const std::byte> bytes) override {
-    if (is_committed_) return FailedPrecondition("writing " + uri_ + ": it is committed");
+    if (is_committed_) return FailedPrecondition("writing " + uri_ + ": the object is already committed");
     while (failure_.ok() && !bytes.empty()) {
       const size_t part_bytes = part_sizes_.PartBytes(num_parts_ + 1);
       const size_t taken = std::min(bytes.size(), part_bytes - buffer_.size());
       buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
       bytes = bytes.subspan(taken);
       // A full part is sent only when more bytes follow, because an object of one part needs no multipart upload.
-      if (buffer_.size() == part_bytes && !bytes.empty()) Fail(StartPart());
+      if (buffer_.size() == part_bytes && !bytes.empty()) KeepError(StartPart());
     }
     return failure_;
   }
 
   Status Commit() override {
-    if (is_committed_) return FailedPrecondition("committing " + uri_ + ": it is committed");
-    if (failure_.ok()) Fail(upload_id_.empty() ? PutWhole() : CompleteUpload());
+    if (is_committed_) return FailedPrecondition("committing " + uri_ + ": the object is already committed");
+    if (failure_.ok()) KeepError(upload_id_.empty() ? PutObject() : CompleteUpload());
     is_committed_ = failure_.ok();
     return failure_;
   }
 
  private:
-  void Fail(Status status) {
+  // Keeps the first error; ignores OK.
+  void KeepError(Status status) {
     if (failure_.ok()) failure_ = std::move(status);
   }
 
-  Status PutWhole() {
+  Status PutObject() {
     RETURN_IF_ERROR(Failpoint("store.commit"));
     const S3Call call{
         .request = PutObjectRequest(key_, buffer_), .doing = "writing " + uri_, .transfer_bytes = buffer_.size()};
@@ -75,8 +76,8 @@ class S3Writer final : public ObjectWriter {
   // Starts the upload of the buffer as the next part.
   Status StartPart() {
     if (num_parts_ == kMaxParts) {
-      return InvalidArgument("writing " + uri_ + ": it is larger than " + std::to_string(total_bytes_) +
-                             " bytes, all that " + std::to_string(kMaxParts) + " parts can hold");
+      return InvalidArgument("writing " + uri_ + ": the object is larger than " + std::to_string(total_bytes_) +
+                             " bytes, the size of " + std::to_string(kMaxParts) + " parts, which is the limit");
     }
     if (upload_id_.empty()) RETURN_IF_ERROR(BeginUpload());
     while (in_flight_.size() >= PartSizes::MaxInFlight(buffer_.size())) RETURN_IF_ERROR(FinishOldestPart());
@@ -152,6 +153,7 @@ class S3Writer final : public ObjectWriter {
     return ToStatus(error, "completing the upload");
   }
 
+  // Returns whether the object under the key has this writer's name.
   bool IsOurs() {
     const S3Call call{.request = HeadObjectRequest(key_), .doing = "requesting the attributes of " + uri_};
     const Result<http::Response> response = client_->Send(bucket_, call);
@@ -162,12 +164,12 @@ class S3Writer final : public ObjectWriter {
   void Abort() {
     in_flight_.clear();  // waits for uploads that run in a thread
     if (upload_id_.empty()) return;
-    // If the service was unreachable a moment ago, do not wait for it again.
-    const bool is_out_of_reach = IsRetryable(failure_.code());
+    // If the service has just been unreachable, the call sends one request and does not wait for the service again.
+    const bool is_unreachable = IsRetryable(failure_.code());
     const S3Call call{.request = AbortMultipartUploadRequest(key_, upload_id_),
                       .doing = "aborting the upload of " + uri_,
                       .known_statuses = {404},
-                      .max_attempts = is_out_of_reach ? 1 : 0};
+                      .max_attempts = is_unreachable ? 1 : 0};
     const Result<http::Response> response = client_->Send(bucket_, call);
     if (response.ok()) return;
     telemetry::Log(telemetry::Level::kWarning, "an unfinished upload stays in the bucket",
@@ -179,7 +181,7 @@ class S3Writer final : public ObjectWriter {
   const std::string key_;
   const std::string uri_;
   const PartSizes part_sizes_;
-  const std::string writer_name_ = NewWriterName();
+  const std::string writer_name_ = MakeWriterName();
 
   std::vector<std::byte> buffer_;       // the part being filled
   std::string upload_id_;               // "" before the first part; fixed while parts are in flight

@@ -58,10 +58,10 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
                                                     .metrics = settings.metrics});
 }
 
-// The clients in use, so that stores with equal settings share one.
+// The clients in use; stores with equal settings share one.
 class ClientRegistry {
  public:
-  Result<std::shared_ptr<S3Client>> ClientFor(const S3Settings& settings) {
+  Result<std::shared_ptr<S3Client>> FindOrMakeClient(const S3Settings& settings) {
     const Fingerprint fingerprint(ComputeFingerprint(settings), settings.metrics.get());
     MutexLock lock(&mutex_);
     std::erase_if(clients_, [](const auto& entry) { return entry.second.expired(); });
@@ -80,7 +80,7 @@ class ClientRegistry {
   std::vector<std::pair<Fingerprint, std::weak_ptr<S3Client>>> clients_ ABSL_GUARDED_BY(mutex_);
 };
 
-ClientRegistry& Clients() {
+ClientRegistry& GetClients() {
   static ClientRegistry registry;
   return registry;
 }
@@ -98,7 +98,7 @@ Result<std::shared_ptr<ObjectStore>> OpenS3Store(const std::string& uri, const S
   }
   Result<S3Bucket> bucket = MakeS3Bucket(path.substr(0, slash), settings);
   if (!bucket.ok()) return std::move(bucket).status().While("reading '" + uri + "'");
-  Result<std::shared_ptr<S3Client>> client = Clients().ClientFor(settings);
+  Result<std::shared_ptr<S3Client>> client = GetClients().FindOrMakeClient(settings);
   if (!client.ok()) return std::move(client).status().While("opening '" + uri + "'");
   return std::shared_ptr<ObjectStore>(
       std::make_shared<S3Store>(*std::move(client), *std::move(bucket), std::move(root)));

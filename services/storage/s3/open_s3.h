@@ -9,9 +9,9 @@
 
 namespace espalier::storage {
 
-// Returns a store of the objects below the prefix. Stores with equal settings share connections and credentials while
-// one of them exists. InvalidArgument for an invalid bucket, prefix or setting; FailedPrecondition without credentials.
-// Makes no requests. Thread-safe.
+// Returns a store of the objects below the prefix of `uri`, which is canonical (CanonicalUri). Stores with equal
+// settings share connections and credentials while one of them exists. InvalidArgument for an invalid bucket, prefix or
+// setting; FailedPrecondition without credentials. Makes no requests. Thread-safe.
 Result<std::shared_ptr<ObjectStore>> OpenS3Store(const std::string& uri, const S3Settings& settings);
 
 }  // namespace espalier::storage

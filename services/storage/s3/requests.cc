@@ -1,5 +1,5 @@
-// Each operation of S3 has a function that fills an S3Request, without host and credentials. SignedHttpRequest adds
-// them for one attempt, because retries may use another region, other credentials and a later time.
+// Each operation of S3 has a function that fills an S3Request, without host and credentials. SignRequest adds host and
+// credentials for one attempt, because retries may use another region, other credentials and a later time.
 #include "services/storage/s3/requests.h"
 
 #include <openssl/evp.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr char kXmlNamespace[] = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-std::string Md5InBase64(const std::string& text) {
+// Returns the digest in base64.
+std::string ComputeMd5(const std::string& text) {
   std::string digest(16, '\0');
   unsigned int length = 0;
   const int made = EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), &length,
@@ -25,7 +26,7 @@ std::string Md5InBase64(const std::string& text) {
   return EncodeBase64(digest);
 }
 
-std::string EscapedXml(std::string_view text) {
+std::string EscapeXml(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
@@ -65,7 +66,7 @@ S3Request PutObjectRequest(const std::string& key, std::span<const std::byte> by
   return {.operation = "PutObject",
           .method = "PUT",
           .key = key,
-          .headers = {{"x-amz-checksum-crc32", EncodedCrc32(ComputeCrc32(bytes))}},
+          .headers = {{"x-amz-checksum-crc32", EncodeCrc32(ComputeCrc32(bytes))}},
           .data = bytes};
 }
 
@@ -83,17 +84,17 @@ S3Request DeleteObjectRequest(const std::string& key) {
 
 S3Request DeleteObjectsRequest(std::span<const std::string> keys) {
   std::string xml = std::string("<Delete xmlns=\"") + kXmlNamespace + "\"><Quiet>true</Quiet>";
-  for (const std::string& key : keys) xml += "<Object><Key>" + EscapedXml(key) + "</Key></Object>";
+  for (const std::string& key : keys) xml += "<Object><Key>" + EscapeXml(key) + "</Key></Object>";
   xml += "</Delete>";
   // The only operation for which S3 requires a digest in addition to the signature.
   return {.operation = "DeleteObjects",
           .method = "POST",
           .query = {{"delete", ""}},
-          .headers = {{"content-md5", Md5InBase64(xml)}, {"content-type", "application/xml"}},
+          .headers = {{"content-md5", ComputeMd5(xml)}, {"content-type", "application/xml"}},
           .text = xml};
 }
 
-bool FitsXml(const std::string& key) {
+bool CanBeInXml(const std::string& key) {
   return std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
@@ -129,8 +130,8 @@ S3Request CompleteMultipartUploadRequest(const std::string& key, const std::stri
     std::string text = std::string("<CompleteMultipartUpload xmlns=\"") + kXmlNamespace + "\">";
     for (const UploadedPart& part : parts) {
       text += "<Part>";
-      if (with_checksums) text += "<ChecksumCRC32>" + EncodedCrc32(part.crc32) + "</ChecksumCRC32>";
-      text += "<ETag>" + EscapedXml(part.etag) + "</ETag><PartNumber>" + std::to_string(part.number) +
+      if (with_checksums) text += "<ChecksumCRC32>" + EncodeCrc32(part.crc32) + "</ChecksumCRC32>";
+      text += "<ETag>" + EscapeXml(part.etag) + "</ETag><PartNumber>" + std::to_string(part.number) +
               "</PartNumber></Part>";
     }
     return text + "</CompleteMultipartUpload>";
@@ -140,10 +141,10 @@ S3Request CompleteMultipartUploadRequest(const std::string& key, const std::stri
                     .key = key,
                     .query = {{"uploadId", upload_id}},
                     .headers = {{"content-type", "application/xml"}},
-                    .text = xml(true),
-                    .text_without_checksums = xml(false)};
+                    .text = xml(/*with_checksums=*/true),
+                    .text_without_checksums = xml(/*with_checksums=*/false)};
   if (object_crc32) {
-    request.headers.emplace_back("x-amz-checksum-crc32", EncodedCrc32(*object_crc32));
+    request.headers.emplace_back("x-amz-checksum-crc32", EncodeCrc32(*object_crc32));
     request.headers.emplace_back("x-amz-checksum-type", "FULL_OBJECT");
   }
   return request;
@@ -164,7 +165,7 @@ S3Request WithoutChecksums(S3Request request) {
   return request;
 }
 
-std::string EncodedCrc32(uint32_t crc32) {
+std::string EncodeCrc32(uint32_t crc32) {
   std::string bytes;
   for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(crc32 >> shift);
   return EncodeBase64(bytes);
@@ -174,8 +175,8 @@ uint32_t ComputeCrc32(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
-http::Request SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
-                                WallTime now, const std::string& payload_sha256) {
+http::Request SignRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
+                          WallTime now, const std::string& payload_sha256) {
   SignableRequest signable{.method = request.method,
                            .path = bucket.path_prefix + (request.key.empty() ? "" : "/" + request.key),
                            .query = request.query,
@@ -183,7 +184,7 @@ http::Request SignedHttpRequest(const S3Request& request, const S3Bucket& bucket
                            .payload_sha256 = payload_sha256};
   signable.headers.emplace_back("host", bucket.host);
   signable.headers.emplace_back("x-amz-content-sha256", payload_sha256);
-  signable.headers.emplace_back("x-amz-date", BasicUtc(now));
+  signable.headers.emplace_back("x-amz-date", FormatBasicUtc(now));
   if (!credentials.session_token.empty()) {
     signable.headers.emplace_back("x-amz-security-token", credentials.session_token.Reveal());
   }

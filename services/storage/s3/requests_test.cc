@@ -22,7 +22,7 @@ S3Bucket BucketWith(S3Addressing addressing, const std::string& endpoint) {
 }
 
 std::string UrlOf(const S3Request& request, const S3Bucket& bucket) {
-  return SignedHttpRequest(request, bucket, {}, WallTime(), Sha256Hex("")).url;
+  return SignRequest(request, bucket, {}, WallTime(), Sha256Hex("")).url;
 }
 
 TEST(S3RequestTest, AddressesBucketsByPathAndByHost) {
@@ -61,9 +61,9 @@ TEST(S3RequestTest, UsesRegionalHostOnlyOnAws) {
 }
 
 TEST(S3RequestTest, SignsRequestedHost) {
-  const http::Request sent = SignedHttpRequest(
-      HeadObjectRequest("k"), BucketWith(S3Addressing::kVirtualHost, "http://s3.test:80"),
-      {"AKID", telemetry::Secret("secret"), telemetry::Secret("token"), {}}, WallTime(), Sha256Hex(""));
+  const http::Request sent =
+      SignRequest(HeadObjectRequest("k"), BucketWith(S3Addressing::kVirtualHost, "http://s3.test:80"),
+                  {"AKID", telemetry::Secret("secret"), telemetry::Secret("token"), {}}, WallTime(), Sha256Hex(""));
   EXPECT_THAT(sent.headers, Contains(Header("host", "graphs.s3.test")));
   EXPECT_THAT(sent.headers, Contains(Header("x-amz-security-token", "token")));
   EXPECT_THAT(sent.headers.back().second, HasSubstr("/eu-west-1/s3/aws4_request"));
@@ -101,7 +101,7 @@ TEST(S3RequestTest, RangeHeadersHaveLastByte) {
 }
 
 TEST(S3RequestTest, SendsChecksums) {
-  EXPECT_EQ(EncodedCrc32(ComputeCrc32(BytesOf("123456789"))), "y/Q5Jg==");  // 0xCBF43926, CRC-32's check value
+  EXPECT_EQ(EncodeCrc32(ComputeCrc32(BytesOf("123456789"))), "y/Q5Jg==");  // 0xCBF43926, CRC-32's check value
   EXPECT_THAT(PutObjectRequest("k", BytesOf("123456789")).headers,
               Contains(Header("x-amz-checksum-crc32", "y/Q5Jg==")));
   const S3Request deletion = DeleteObjectsRequest(std::vector<std::string>{"a<b>&\"c"});
@@ -110,9 +110,9 @@ TEST(S3RequestTest, SendsChecksums) {
 }
 
 TEST(S3RequestTest, RefusesKeysThatXmlCannotContain) {
-  EXPECT_TRUE(FitsXml("a b&<\xc3\xa4"));
-  EXPECT_FALSE(FitsXml("a\nb"));
-  EXPECT_FALSE(FitsXml("a\x01"));
+  EXPECT_TRUE(CanBeInXml("a b&<\xc3\xa4"));
+  EXPECT_FALSE(CanBeInXml("a\nb"));
+  EXPECT_FALSE(CanBeInXml("a\x01"));
 }
 
 TEST(S3RequestTest, NamesThePartsOfAnUpload) {

@@ -1,3 +1,5 @@
+// S3 sends results in headers or in small XML documents. Each function checks one of them. A response of another
+// service is recognized by the lack of S3's headers, documents and ETags (CheckSender), or as a web page (ParseRoot).
 #include "services/storage/s3/responses.h"
 
 #include <pugixml.hpp>
@@ -25,9 +27,9 @@ bool IsWebPage(const std::string& body) {
   return beginning.find("<!doctype html") != std::string::npos || beginning.find("<html") != std::string::npos;
 }
 
-Status NoS3Service(const std::string& answer) {
+Status MakeSenderError(const std::string& sender) {
   return Unimplemented(
-      answer +
+      sender +
       " responded instead of an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document");
 }
 
@@ -40,7 +42,8 @@ bool IsDocumentOfS3(const std::string& body) {
   return std::find(kRoots.begin(), kRoots.end(), document.document_element().name()) != kRoots.end();
 }
 
-// Ignores weak ETags: web frameworks add them to any response, and S3 objects never have them.
+// Returns whether the response has the ETag of an object. Web frameworks add weak ETags to any response; S3 objects
+// never have them.
 bool HasETagOfObject(const http::Response& response) {
   const std::string* const etag = response.Header("etag");
   return etag != nullptr && !etag->empty() && !etag->starts_with("W/");
@@ -48,7 +51,7 @@ bool HasETagOfObject(const http::Response& response) {
 
 // Returns the root element, whose name must be `name`.
 Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string& body, std::string_view name) {
-  if (IsWebPage(body)) return NoS3Service("a web page");
+  if (IsWebPage(body)) return MakeSenderError("a web page");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's response is not XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();
@@ -63,23 +66,22 @@ bool HasS3Header(const http::Response& response) {
                      [](const auto& header) { return header.first.starts_with("x-amz"); });
 }
 
-// Returns an error if the response is from another service than S3, such as a proxy. A web page can also be an object
-// of the bucket; the response then has headers of S3. A response to a deletion may have neither headers nor a body of
-// S3.
+// A web page can also be an object of the bucket; the response then has S3 headers. A response to a deletion may have
+// neither S3 headers nor a body.
 Status CheckSender(const http::Response& response, const S3Request& request) {
   if (HasS3Header(response)) return Status();
   const std::string* const type = response.Header("content-type");
-  if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return NoS3Service("a web page");
-  const bool is_description = request.method == "POST" || (request.method == "GET" && request.key.empty());
-  const bool is_as_of_s3 =
-      request.method == "DELETE" || (is_description ? IsDocumentOfS3(response.body) : HasETagOfObject(response));
-  return is_as_of_s3 ? Status() : NoS3Service("something else");
+  if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return MakeSenderError("a web page");
+  const bool expects_document = request.method == "POST" || (request.method == "GET" && request.key.empty());
+  const bool looks_like_s3 =
+      request.method == "DELETE" || (expects_document ? IsDocumentOfS3(response.body) : HasETagOfObject(response));
+  return looks_like_s3 ? Status() : MakeSenderError("something else");
 }
 
 Result<uint64_t> ParseContentLength(const http::Response& response) {
   const std::string* const text = response.Header("content-length");
   const std::optional<uint64_t> length = text == nullptr ? std::nullopt : ParseNumber(*text);
-  if (!length) return DataLoss("the service's response has no Content-Length");
+  if (!length) return DataLoss("the service's response has no valid Content-Length");
   return *length;
 }
 
@@ -93,7 +95,7 @@ Result<ContentRange> ParseContentRange(const http::Response& response) {
     const auto total = ParseNumber(text.substr(slash + 1));
     if (first && last && total && *first <= *last && *last < *total) return ContentRange{*first, *last, *total};
   }
-  return DataLoss("the service's response to a range has no Content-Range");
+  return DataLoss("the service's response to a range has no valid Content-Range");
 }
 
 Status CheckCrc32(const http::Response& response) {
@@ -102,9 +104,9 @@ Status CheckCrc32(const http::Response& response) {
   if (expected == nullptr || expected->find('-') != std::string::npos) return Status();
   const std::string* const type = response.Header("x-amz-checksum-type");
   if (type != nullptr && *type != "FULL_OBJECT") return Status();
-  const std::string actual = EncodedCrc32(ComputeCrc32(std::as_bytes(std::span(response.body))));
+  const std::string actual = EncodeCrc32(ComputeCrc32(std::as_bytes(std::span(response.body))));
   if (actual == *expected) return Status();
-  return DataLoss("the bytes have CRC-32 " + actual + ", the object " + expected->substr(0, 16));
+  return DataLoss("the bytes have CRC-32 " + actual + ", expected " + expected->substr(0, 16));
 }
 
 Result<ListPage> ParseListPage(const std::string& body) {

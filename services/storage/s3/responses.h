@@ -1,5 +1,5 @@
-// Parses the responses of S3. They are untrusted: a response that differs from S3's documentation is DataLoss, and a
-// response of a proxy or another service is Unimplemented.
+// Parses the responses of S3. Responses are untrusted: one that differs from S3's documentation is DataLoss, and one
+// of a proxy or another service is Unimplemented.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace espalier::storage {
 
 // Returns whether the name of any header begins with "x-amz".
 bool HasS3Header(const http::Response& response);
-// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service: it has no S3 header and lacks
-// the required content, which is a document, or the object's ETag if bytes are sent or received.
+// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service: it has no S3 header, and it is
+// a web page or lacks what S3 sends, an XML document or the object's ETag. S3 sends neither in response to DELETE.
 Status CheckSender(const http::Response& response, const S3Request& request);
 
 // Returns the Content-Length of a 2xx response to HEAD or GET of a whole object.
@@ -28,28 +28,32 @@ struct ContentRange {
 // Returns the Content-Range of a 206 response: "bytes 3-6/10".
 Result<ContentRange> ParseContentRange(const http::Response& response);
 
-// Checks the body against the CRC-32 of the whole object if the response has one.
+// Returns DataLoss if the response has a CRC-32 of the whole object that the body does not have.
 Status CheckCrc32(const http::Response& response);
 
 struct ListPage {
   std::vector<ObjectInfo> objects;
   std::string continuation_token;  // "": this was the last page
 };
+// Parses the response to ListObjectsV2.
 Result<ListPage> ParseListPage(const std::string& body);
 
+// Parses the response to CreateMultipartUpload.
 Result<std::string> ParseUploadId(const std::string& body);
-// Returns whether the service will store a checksum of the whole object, from its response to CreateMultipartUpload.
+// Returns whether the response to CreateMultipartUpload says that the service will store a checksum of the whole
+// object.
 bool KeepsObjectChecksum(const http::Response& response);
+// Returns the ETag as the response has it, which is usually in quotes.
 Result<std::string> ParseETag(const http::Response& response);
 
-// Returns whether the body of a 200 response reports a completed upload. S3 sends the status of long operations before
-// they end.
+// Returns whether the body of a 200 response reports a completed upload. The body may be an error instead, because S3
+// sends the status of long operations before they end.
 bool IsCompletedUpload(const std::string& body);
 
 struct DeleteFailure {
   std::string key, code, message;
 };
-// Returns the objects that were not deleted.
+// Returns the objects that were not deleted, from the response to DeleteObjects.
 Result<std::vector<DeleteFailure>> ParseDeleteResult(const std::string& body);
 
 }  // namespace espalier::storage

@@ -1,3 +1,7 @@
+// Send repeats SendAttempt, which signs and sends one request. ClassifyResponse then decides whether the response is
+// returned, or whether the request is sent again: at once with other credentials, another clock or region, or without
+// checksums; or after a delay. What a response says about the service is kept for later calls: the region and the
+// checksums in traits_, the clock in clock_offset_seconds_, and the time since the last response in silence_.
 #include "services/storage/s3/s3_client.h"
 
 #include <algorithm>
@@ -19,14 +23,14 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAnswerTime{20};                      // for a request with little or no body
+constexpr seconds kResponseTime{20};                    // for a request with little or no body
 constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // determines the time limit of a transfer
-constexpr seconds kStallTime{15};
-constexpr seconds kMinCallTime{5};         // to a service that has not responded for long
-constexpr seconds kMaxRetryAfter{10};      // longer values of Retry-After are cut to this
-constexpr seconds kMaxClockSkew{15 * 60};  // that S3 accepts
-constexpr int kMaxDamagedBodies = 3;       // in succession, rejected with the same error
-constexpr size_t kMaxExplanationBytes = 64 << 10;
+constexpr seconds kStallTime{15};                       // without progress, after which a request fails
+constexpr seconds kMinCallTime{5};                      // of a call to a service that has been silent for long
+constexpr seconds kMaxRetryAfter{10};                   // longer values of Retry-After count as this
+constexpr seconds kMaxClockSkew{15 * 60};               // that S3 accepts
+constexpr int kMaxDamagedBodies = 3;                    // in succession, rejected with the same error
+constexpr size_t kMaxExplanationBytes = 64 << 10;       // of the response to ExplainHeadError's request
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -51,16 +55,16 @@ std::string HashBody(const S3Request& request) {
 
 }  // namespace
 
-// The state of one call over its requests.
+// The state of one call, which its requests update.
 struct S3Client::Progress {
   S3Request request;  // as sent: the call's request, possibly without checksums
   std::string payload_sha256;
   bool has_renewed = false;
   bool has_set_clock = false;
-  bool has_followed_region = false;
+  bool has_switched_region = false;
   bool has_dropped_checksums = false;
-  int num_unusable_answers = 0;
-  int num_damaged_bodies = 0;  // rejected in succession with the message last_refusal
+  int num_rejected_responses = 0;  // by S3Call::check
+  int num_damaged_bodies = 0;      // rejected in succession with the message last_refusal
   std::string last_refusal;
 };
 
@@ -68,8 +72,8 @@ struct S3Client::Progress {
 struct S3Client::Outcome {
   enum class Next { kReturn, kRetryNow, kRetryLater };
   Next next = Next::kReturn;
-  Result<http::Response> answer;
-  milliseconds wait_at_least{0};
+  Result<http::Response> result;
+  milliseconds min_delay{0};
 };
 
 S3Client::S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<CredentialSource> credentials,
@@ -88,26 +92,26 @@ Result<http::Response> S3Client::Send(const S3Bucket& bucket, const S3Call& call
   Deadline end = Deadline::After(silence_.BudgetAt(options_.clock->Now()), *options_.clock);
   for (int attempt = 1;; ++attempt) {
     const SteadyTime began = options_.clock->Now();
-    Outcome outcome = Try(bucket, call, end, progress);
-    if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.answer);
-    // A request that took longer than the stall limit transferred bytes. This time does not count toward the budget.
-    const nanoseconds moved = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
-    if (moved.count() > 0) end = Deadline::At(end.time() + moved);
-    const nanoseconds left = end.Remaining(*options_.clock);
+    Outcome outcome = SendAttempt(bucket, call, end, progress);
+    if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.result);
+    // A request that took longer than the stall limit has transferred bytes. The additional time does not count.
+    const nanoseconds transfer = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
+    if (transfer.count() > 0) end = Deadline::At(end.time() + transfer);
+    const nanoseconds remaining = end.Remaining(*options_.clock);
     nanoseconds delay(0);
     if (outcome.next == Outcome::Next::kRetryLater) {
-      // The last request is sent at the very end of the budget, so that the call waits for the service as documented.
-      delay = std::min<nanoseconds>(DelayBefore(attempt, options_.retry, RandomWord()), left);
-      delay = std::max<nanoseconds>(delay, outcome.wait_at_least);
+      // The last request is sent at the very end, so that the call waits for the service for the documented time.
+      delay = std::min<nanoseconds>(DelayBefore(attempt, options_.retry, NextRandomWord()), remaining);
+      delay = std::max<nanoseconds>(delay, outcome.min_delay);
     }
-    const bool has_sent_all = (call.max_attempts > 0 && attempt >= call.max_attempts) ||
-                              progress.num_unusable_answers >= options_.retry.max_attempts;
-    if (has_sent_all || left.count() <= 0 || delay > left) return GiveUp(outcome.answer.status(), attempt);
+    const bool is_last = (call.max_attempts > 0 && attempt >= call.max_attempts) ||
+                         progress.num_rejected_responses >= options_.retry.max_attempts;
+    if (is_last || remaining.count() <= 0 || delay > remaining) return MakeFinalError(outcome.result.status(), attempt);
     if (delay.count() > 0) options_.clock->SleepFor(delay);
   }
 }
 
-Status S3Client::GiveUp(const Status& last, int num_requests) const {
+Status S3Client::MakeFinalError(const Status& last, int num_requests) const {
   std::string text = "; gave up after " + std::to_string(num_requests) + (num_requests == 1 ? " request" : " requests");
   if (const auto silence = silence_.LengthAt(options_.clock->Now()); silence.has_value()) {
     text += ", no response for " + std::to_string(std::chrono::ceil<seconds>(*silence).count()) + " s";
@@ -115,24 +119,23 @@ Status S3Client::GiveUp(const Status& last, int num_requests) const {
   return Status(last.code(), last.message() + text);
 }
 
-// Sends one request. `end` is the end of the call: the last request gets the remaining time, but always enough for a
-// service to respond.
-S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress) {
+// Sends one request. `end` is the end of the call: the request gets the remaining time, but always enough for a service
+// to respond (ServiceSilence::shortest).
+S3Client::Outcome S3Client::SendAttempt(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress) {
   const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
-  const nanoseconds left = std::max(end.Remaining(*options_.clock), silence_.shortest());
-  const nanoseconds answer_time = std::min<nanoseconds>(kAnswerTime, left);
-  const Deadline deadline = Deadline::After(answer_time + call.extra_time + transfer_time, *options_.clock);
+  const nanoseconds remaining = std::max(end.Remaining(*options_.clock), silence_.shortest());
+  const nanoseconds response_time = std::min<nanoseconds>(kResponseTime, remaining);
+  const Deadline deadline = Deadline::After(response_time + call.extra_time + transfer_time, *options_.clock);
   const Result<Credentials> credentials = credentials_.Get(deadline);
   if (!credentials.ok()) {
-    const bool may_pass = IsRetryable(credentials.status().code());
-    return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
+    const bool is_transient = IsRetryable(credentials.status().code());
+    return {is_transient ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
   }
   const S3Bucket located = traits_.Locate(bucket);
-  const http::Request request =
-      SignedHttpRequest(progress.request, located, *credentials, Now(), progress.payload_sha256);
+  const http::Request request = SignRequest(progress.request, located, *credentials, Now(), progress.payload_sha256);
   const http::SendOptions how{
       .deadline = deadline,
-      .stall_timeout = std::max(std::min(kStallTime, std::chrono::ceil<seconds>(left)), call.extra_time),
+      .stall_timeout = std::max(std::min(kStallTime, std::chrono::ceil<seconds>(remaining)), call.extra_time),
       .max_body_bytes = call.max_body_bytes,
       .into = call.into};
   Result<http::Response> response = SendOnce(request, call.request.operation, how);
@@ -140,22 +143,23 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Dead
     http::Response explained = ExplainHeadError(*std::move(response), located, call, *credentials, how);
     return ClassifyResponse(located, call, std::move(explained), *credentials, progress);
   }
-  const bool may_pass = IsRetryable(response.status().code());
-  return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
+  const bool is_transient = IsRetryable(response.status().code());
+  return {is_transient ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
           std::move(response).status().While(call.doing)};
 }
 
 // Responses to HEAD have no body, so a missing bucket looks like a missing object, and a wrong region like an expired
-// token. If the difference matters, requests one byte of the object and returns that error instead of `response`.
+// token. If the difference matters, requests one byte of the object, and returns the error response to that request
+// instead of `response`.
 http::Response S3Client::ExplainHeadError(http::Response response, const S3Bucket& bucket, const S3Call& call,
                                           const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;
-  if (response.status != 400 && (response.status != 404 || traits_.IsKnown(bucket.name))) return response;
+  if (response.status != 400 && (response.status != 404 || traits_.IsKnownToExist(bucket.name))) return response;
   const S3Error error = ParseError(response);
   const bool is_explained = !error.code.empty() || (!error.region.empty() && error.region != bucket.region);
   if (is_explained) return response;
   const S3Request request = GetObjectRangeRequest(call.request.key, {0, 1}, "");
-  const http::Request http = SignedHttpRequest(request, bucket, credentials, Now(), HashBody(request));
+  const http::Request http = SignRequest(request, bucket, credentials, Now(), HashBody(request));
   http::SendOptions options = how;
   options.max_body_bytes = kMaxExplanationBytes;
   options.into = {};
@@ -164,7 +168,7 @@ http::Response S3Client::ExplainHeadError(http::Response response, const S3Bucke
   const bool is_refusal = explained->status >= 300 && explained->status != 416;
   if (!is_refusal && !CheckSender(*explained, request).ok()) return *std::move(explained);
   if (is_refusal && (response.status == 400 || !IsAboutTheObject(ParseError(*explained)))) return *std::move(explained);
-  if (explained->status < 500 && explained->status != 429) traits_.SetKnown(bucket.name);
+  if (explained->status < 500 && explained->status != 429) traits_.RecordExistence(bucket.name);
   return response;
 }
 
@@ -175,7 +179,7 @@ Result<http::Response> S3Client::SendOnce(const http::Request& request, const st
   const SteadyTime sent = options_.clock->Now();
   Result<http::Response> response = transport_->Send(request, options);
   if (response.ok()) response->method = request.method;
-  NoteAnswer(response.status(), sent, options.stall_timeout);
+  UpdateSilence(response.status(), sent, options.stall_timeout);
   if (options_.metrics == nullptr) return response;
   RequestRecord record{.operation = operation,
                        .code = StatusCodeName(response.status().code()),
@@ -185,16 +189,16 @@ Result<http::Response> S3Client::SendOnce(const http::Request& request, const st
     record.code = std::to_string(response->status);
     record.received_bytes = response->body.size() + response->bytes_into;
   }
-  options_.metrics->Finished(record);
+  options_.metrics->Record(record);
   return response;
 }
 
-void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_time) {
+void S3Client::UpdateSilence(const Status& status, SteadyTime sent, seconds stall_time) {
   const SteadyTime now = options_.clock->Now();
-  if (status.ok()) return silence_.Answered(now);
-  // Other errors concern a response that did arrive.
+  if (status.ok()) return silence_.RecordResponse(now);
+  // With other errors, a response did arrive.
   const bool is_silence = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
-  if (is_silence) silence_.Unanswered(sent, now, stall_time);
+  if (is_silence) silence_.RecordFailure(sent, now, stall_time);
 }
 
 S3Client::Outcome S3Client::ClassifyResponse(const S3Bucket& bucket, const S3Call& call, http::Response response,
@@ -203,6 +207,7 @@ S3Client::Outcome S3Client::ClassifyResponse(const S3Bucket& bucket, const S3Cal
   const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
   if (is_known) {
     const S3Error error = ParseError(response);
+    // A 501 may also concern another header, so its message must name checksums ("Checksum" or "checksum").
     const bool is_about_checksums = HasChecksums(progress.request) && IsRefusalOfChecksums(error) &&
                                     (response.status != 501 || error.message.find("hecksum") != std::string::npos);
     if (IsAboutTheObject(error) && !is_about_checksums) return {Outcome::Next::kReturn, std::move(response)};
@@ -216,17 +221,17 @@ S3Client::Outcome S3Client::ClassifyResponse(const S3Bucket& bucket, const S3Cal
   RememberWorkingRequest(bucket, progress);
   Status checked = call.check ? call.check(response) : Status();
   if (checked.ok()) return {Outcome::Next::kReturn, std::move(response)};
-  const bool may_pass = checked.code() == StatusCode::kDataLoss || IsRetryable(checked.code());
-  ++progress.num_unusable_answers;
-  return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
+  const bool is_transient = checked.code() == StatusCode::kDataLoss || IsRetryable(checked.code());
+  ++progress.num_rejected_responses;
+  return {is_transient ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
 }
 
 S3Client::Outcome S3Client::ClassifyRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                                             const Credentials& credentials, Progress& progress) {
   S3Error error = ParseError(response);
-  if (error.region == bucket.region) error.region.clear();  // the region is not the cause
+  if (error.region == bucket.region) error.region.clear();  // then the region is not the cause
   const Status status = ToStatus(error, call.doing);
-  if (FollowRegion(bucket, error, progress)) return {Outcome::Next::kRetryNow, status};
+  if (SwitchRegion(bucket, error, progress)) return {Outcome::Next::kRetryNow, status};
   if (DropChecksums(error, progress)) return {Outcome::Next::kRetryNow, status};
   Remedy remedy = RemedyFor(error);
   // Responses to HEAD have no body that reports a wrong clock.
@@ -245,12 +250,12 @@ S3Client::Outcome S3Client::ClassifyRefusal(const S3Bucket& bucket, const S3Call
       return {Outcome::Next::kReturn, Status(status.code(), status.message() + advice)};
     }
     case Remedy::kRenew:
-      if (!std::exchange(progress.has_renewed, true) && credentials_.Renew(credentials.access_key_id)) {
+      if (!std::exchange(progress.has_renewed, true) && credentials_.DiscardRejected(credentials.access_key_id)) {
         return {Outcome::Next::kRetryNow, status};
       }
       break;
     case Remedy::kSetClock:
-      if (!std::exchange(progress.has_set_clock, true) && SetClockBy(response)) {
+      if (!std::exchange(progress.has_set_clock, true) && SetClockFrom(response)) {
         return {Outcome::Next::kRetryNow, status};
       }
       break;
@@ -258,12 +263,12 @@ S3Client::Outcome S3Client::ClassifyRefusal(const S3Bucket& bucket, const S3Call
   return {Outcome::Next::kReturn, status};
 }
 
-bool S3Client::FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress) {
-  if (error.region.empty() || std::exchange(progress.has_followed_region, true)) return false;
+bool S3Client::SwitchRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress) {
+  if (error.region.empty() || std::exchange(progress.has_switched_region, true)) return false;
   if (traits_.SetRegion(bucket.name, error.region)) {
     telemetry::Log(telemetry::Level::kWarning,
-                   "the bucket is in another region; requests go there, more directly with spec.storage.s3.region (or "
-                   "AWS_REGION) set",
+                   "the bucket is in another region, to which requests are sent now: set spec.storage.s3.region (or "
+                   "AWS_REGION) to it",
                    {{"bucket", bucket.name}, {"region", error.region}, {"configured", bucket.region}});
   }
   return true;
@@ -278,7 +283,7 @@ bool S3Client::DropChecksums(const S3Error& error, Progress& progress) {
 }
 
 void S3Client::RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress) {
-  traits_.SetKnown(bucket.name);
+  traits_.RecordExistence(bucket.name);
   if (!progress.has_dropped_checksums || !traits_.DisableChecksums(progress.request.method)) return;
   telemetry::Log(telemetry::Level::kInfo, "the service refuses x-amz-checksum headers; requests are sent without them",
                  {{"service", bucket.Origin()}, {"method", progress.request.method}});
@@ -290,7 +295,7 @@ bool S3Client::IsClockWrong(const http::Response& response) const {
   return date && std::chrono::abs(*date - Now()) >= kMaxClockSkew;
 }
 
-bool S3Client::SetClockBy(const http::Response& response) {
+bool S3Client::SetClockFrom(const http::Response& response) {
   const std::string* const text = response.Header("date");
   const std::optional<WallTime> date = text == nullptr ? std::nullopt : ParseHttpDate(*text);
   if (!date) return false;
@@ -305,11 +310,11 @@ WallTime S3Client::Now() const {
   return options_.now() + seconds(clock_offset_seconds_.load(std::memory_order_relaxed));
 }
 
-uint32_t S3Client::RandomWord() {
+uint32_t S3Client::NextRandomWord() {
   const uint64_t number = num_random_words_.fetch_add(1, std::memory_order_relaxed);
   return static_cast<uint32_t>(HashCombine(jitter_seed_, number) >> 32);
 }
 
-std::string NewWriterName() { return ToHex(RandomSeed()) + ToHex(RandomSeed()); }
+std::string MakeWriterName() { return ToHex(RandomSeed()) + ToHex(RandomSeed()); }
 
 }  // namespace espalier::storage

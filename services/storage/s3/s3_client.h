@@ -19,17 +19,17 @@
 namespace espalier::storage {
 
 struct S3ClientOptions {
-  // `max_attempts` limits responses that S3Call::check rejects; `retry_budget` limits retries of transient errors.
+  // max_attempts limits the responses that S3Call::check rejects; retry_budget limits retries after transient errors.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // A call starts no request later than this after its first one and does not wait longer for a response. Time in which
-  // bytes were transferred does not count. While the service does not respond at all, calls share this time
-  // (service_silence.h).
+  // A call starts no request later than this after its first request; the last request may take a few seconds longer.
+  // Time in which bytes were transferred does not count. While the service does not respond at all, all calls together
+  // have this time (service_silence.h).
   std::chrono::seconds retry_budget{30};
   S3Checksums request_checksums = S3Checksums::kWhenSupported;
   S3Checksums response_checksums = S3Checksums::kWhenSupported;
-  Clock* clock = &Clock::Real();  // must outlive the client
-  WallClock now = SystemTime;
+  Clock* clock = &Clock::Real();            // must outlive the client
+  WallClock now = SystemTime;               // for signatures and the expiry of credentials
   uint64_t jitter_seed = 0;                 // 0: a random one
   std::shared_ptr<RequestMetrics> metrics;  // null: no metrics
 };
@@ -40,10 +40,10 @@ struct S3Call {
   std::string doing;  // "reading s3://bucket/key": the context of errors
   size_t max_body_bytes = size_t{1} << 20;
   std::span<std::byte> into;           // see http::SendOptions
-  uint64_t transfer_bytes = 0;         // size of the bodies: large ones get more time
-  std::chrono::seconds extra_time{0};  // that the service may need before it responds
-  std::vector<int> known_statuses;     // besides 2xx: returned as responses, not errors
-  int max_attempts = 0;                // limits all requests; 0: limited by retry_budget
+  uint64_t transfer_bytes = 0;         // in both bodies; the time limit has one second more per 128 KiB
+  std::chrono::seconds extra_time{0};  // additional time limit until the service responds
+  std::vector<int> known_statuses;     // returned as responses, not errors, if about the object
+  int max_attempts = 0;                // of requests; 0: limited only by the options
   // Checks a 2xx response. After DataLoss and retryable errors, the request is sent again.
   std::function<Status(const http::Response&)> check;
 };
@@ -56,7 +56,7 @@ class S3Client {
 
   // Sends the requests of a call and returns the response. Requests that fail with 5xx, 429, SlowDown and similar
   // errors, resets, timeouts or `check` are retried with growing, jittered delays. A body that arrives damaged is sent
-  // three times in total. Once per call, the client renews rejected credentials, corrects its clock by the service's,
+  // three times in total. Once per call, the client renews rejected credentials, sets its clock to the service's,
   // sends to the region that the service reports for the bucket, and omits rejected x-amz-checksum-* headers. Later
   // calls use the corrected clock, the region and the headers that the service accepts. Errors: NotFound,
   // PermissionDenied and so on, or the last error when no retry succeeded, with the number of requests and the time for
@@ -69,24 +69,24 @@ class S3Client {
  private:
   struct Progress;
   struct Outcome;
-  Outcome Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
+  Outcome SendAttempt(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
   http::Response ExplainHeadError(http::Response response, const S3Bucket& bucket, const S3Call& call,
                                   const Credentials& credentials, const http::SendOptions& how);
   Result<http::Response> SendOnce(const http::Request& request, const std::string& operation,
                                   const http::SendOptions& options);
-  void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
-  Status GiveUp(const Status& last, int num_requests) const;
+  void UpdateSilence(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
+  Status MakeFinalError(const Status& last, int num_requests) const;
   Outcome ClassifyResponse(const S3Bucket& bucket, const S3Call& call, http::Response response,
                            const Credentials& credentials, Progress& progress);
   Outcome ClassifyRefusal(const S3Bucket& bucket, const S3Call& call, const http::Response& response,
                           const Credentials& credentials, Progress& progress);
-  bool FollowRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress);
+  bool SwitchRegion(const S3Bucket& bucket, const S3Error& error, Progress& progress);
   bool DropChecksums(const S3Error& error, Progress& progress);
   void RememberWorkingRequest(const S3Bucket& bucket, const Progress& progress);
-  bool SetClockBy(const http::Response& response);
+  bool SetClockFrom(const http::Response& response);
   bool IsClockWrong(const http::Response& response) const;
   WallTime Now() const;
-  uint32_t RandomWord();
+  uint32_t NextRandomWord();
 
   const S3ClientOptions options_;
   const std::shared_ptr<http::Transport> transport_;
@@ -94,13 +94,13 @@ class S3Client {
   ServiceSilence silence_;
   ServiceTraits traits_;
   const uint64_t jitter_seed_;
-  // Atomics, because every thread that sends reads and writes them.
+  // Atomic, because all sending threads share them.
   std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus the local clock
   std::atomic<int64_t> num_requests_{0};
   std::atomic<uint64_t> num_random_words_{0};
 };
 
 // Returns a name for one writer of one object: 32 random hexadecimal digits.
-std::string NewWriterName();
+std::string MakeWriterName();
 
 }  // namespace espalier::storage

@@ -288,7 +288,7 @@ TEST_F(S3ClientTest, ErrorsHaveNoSecrets) {
 }
 
 TEST_F(S3ClientTest, FailsAtOnceWithoutCredentials) {
-  S3Client client(service_, SharedFileCredentials("/no/such/file", "default"), {.clock = &clock_});
+  S3Client client(service_, MakeSharedFileSource("/no/such/file", "default"), {.clock = &clock_});
   const Status status = Refused(client);
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("reading s3://b/k: getting credentials from the shared file /no/such/file"));

@@ -54,7 +54,7 @@ struct Service {
 
   // Returns an empty store: a prefix that neither another test nor an earlier run of this program uses.
   std::shared_ptr<ObjectStore> NewStore() const {
-    const Result<StoreLocation> location = OpenStore(uri() + "/test-" + NewWriterName(), {.s3 = settings()});
+    const Result<StoreLocation> location = OpenStore(uri() + "/test-" + MakeWriterName(), {.s3 = settings()});
     ESPALIER_CHECK(location.ok()) << location.status().ToString();
     return location->store;
   }
@@ -179,7 +179,7 @@ TEST_P(S3ServiceTest, KeepsTheChecksumOfAnObjectOfManyParts) {
   const S3Settings settings = GetParam().settings();
   const auto client =
       std::make_shared<S3Client>(std::make_shared<http::CurlTransport>(http::CurlOptions{.ca_file = settings.ca_file}),
-                                 FixedCredentials(settings.credentials));
+                                 MakeFixedSource(settings.credentials));
   const S3Bucket bucket = *MakeS3Bucket(GetParam().server().bucket(), settings);
   S3Store store(client, bucket, "checksum", {.first_bytes = uint64_t{5} << 20});
   const std::string text(size_t{11} << 20, 'x');
@@ -190,7 +190,7 @@ TEST_P(S3ServiceTest, KeepsTheChecksumOfAnObjectOfManyParts) {
 
   ASSERT_TRUE(response.ok()) << response.status().ToString();
   ASSERT_NE(response->Header("x-amz-checksum-crc32"), nullptr);
-  EXPECT_EQ(*response->Header("x-amz-checksum-crc32"), EncodedCrc32(ComputeCrc32(BytesOf(text))));
+  EXPECT_EQ(*response->Header("x-amz-checksum-crc32"), EncodeCrc32(ComputeCrc32(BytesOf(text))));
 }
 
 TEST_P(S3ServiceTest, RefusesWrongCredentials) {

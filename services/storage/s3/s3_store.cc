@@ -1,7 +1,7 @@
-// S3Client sends and retries each request. This file checks the responses and handles services without conditional
+// S3Client sends and retries the requests. S3Store checks the responses and handles services without conditional
 // writes (PutWithoutCondition) and without the deletion of several objects in one request (DeleteBatch). Large ranges
-// are read in pieces of one version of the object (its ETag). Writes carry a random writer name, which distinguishes a
-// lost response from another writer's object.
+// are read in pieces, all of one version of the object (its ETag). Each write has a random writer name, so that a
+// repeated write can distinguish its own object, whose response was lost, from another writer's object.
 #include "services/storage/s3/s3_store.h"
 
 #include <algorithm>
@@ -17,18 +17,18 @@ namespace {
 
 constexpr size_t kMaxGetBytes = size_t{16} << 30;
 constexpr uint64_t kUnknownTransferBytes = uint64_t{256} << 20;  // assumed for an object of unknown size
-constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;          // the most that a connection reset can cost
-constexpr size_t kMaxListingBytes = size_t{16} << 20;            // of one page
+constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;  // of one request; read again if the connection is reset
+constexpr size_t kMaxListingBytes = size_t{16} << 20;    // of one page
 constexpr size_t kMaxKeysPerDelete = 1000;
 constexpr int kMaxEmptyPages = 1000;  // in succession, in a listing
 
-bool IsWriter(const http::Response& head, const std::string& writer) {
+// Returns whether the object, whose HEAD response is `head`, was written by `writer`.
+bool IsWrittenBy(const http::Response& head, const std::string& writer) {
   const std::string* const found = head.Header(kWriterHeader);
   return found != nullptr && *found == writer;
 }
 
-// Checks the response for a requested piece. A piece that is short because the object ends there is not an error of the
-// response.
+// Checks the response to the request of a piece. Accepts a piece that is short because the object ends in it.
 Status CheckPiece(const http::Response& response, ByteRange range) {
   if (response.status != 206)
     return Unimplemented("the service ignores the requested range and sends the whole object");
@@ -39,8 +39,8 @@ Status CheckPiece(const http::Response& response, ByteRange range) {
                   " bytes, which are not the requested range");
 }
 
-// Returns an ETag for use in a condition; "" for a weak one ("W/..."), which conditions do not accept.
-std::string StrongETag(const std::string& etag) {
+// Returns the ETag in quotes, for a condition; "" for a weak ETag ("W/..."), which conditions do not accept.
+std::string ToStrongETag(const std::string& etag) {
   if (etag.empty() || etag.starts_with("W/")) return "";
   return etag.starts_with('"') ? etag : "\"" + etag + "\"";
 }
@@ -105,16 +105,16 @@ Result<std::string> S3Store::Get(const std::string& key) {
   return std::move(response.body);
 }
 
-Status S3Store::CheckInside(const std::string& key, ByteRange range) {
+Status S3Store::CheckRange(const std::string& key, ByteRange range) {
   ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
   if (range.offset <= object.size_bytes && range.length <= object.size_bytes - range.offset) return Status();
   return OutOfRange(ToUri(key) + " has " + std::to_string(object.size_bytes) + " bytes; requested " +
-                    std::to_string(range.length) + " at " + std::to_string(range.offset));
+                    std::to_string(range.length) + " bytes at offset " + std::to_string(range.offset));
 }
 
 Result<std::string> S3Store::GetRange(const std::string& key, ByteRange range) {
   // Checks the range before allocating a large buffer for bytes that may not exist.
-  if (range.length > kMaxPieceBytes) RETURN_IF_ERROR(CheckInside(key, range));
+  if (range.length > kMaxPieceBytes) RETURN_IF_ERROR(CheckRange(key, range));
   std::string bytes(range.length, '\0');
   RETURN_IF_ERROR(ReadRange(key, range, std::as_writable_bytes(std::span(bytes))));
   return bytes;
@@ -126,8 +126,8 @@ Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& et
   RETURN_IF_ERROR(ToBucketKey(key).status());
   RETURN_IF_ERROR(Failpoint("store.get"));
   // HTTP cannot request an empty range or one beyond 2^64.
-  if (range.length == 0 || range.offset + range.length < range.offset) return CheckInside(key, range);
-  std::string version = StrongETag(etag);
+  if (range.length == 0 || range.offset + range.length < range.offset) return CheckRange(key, range);
+  std::string version = ToStrongETag(etag);
   for (uint64_t done = 0; done < range.length;) {
     const uint64_t length = std::min(kMaxPieceBytes, range.length - done);
     RETURN_IF_ERROR(ReadPiece(key, {range.offset + done, length}, out.subspan(done, length), version));
@@ -152,7 +152,7 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
     return OutOfRange(call.doing + ": the object has " + std::to_string(sent.total) + " bytes");
   }
   if (const std::string* found = response.Header("etag"); found != nullptr && version.empty())
-    version = StrongETag(*found);
+    version = ToStrongETag(*found);
   return Status();
 }
 
@@ -169,7 +169,7 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   const Result<http::Response> found = SendHead(bucket_key, uri);
   if (found.ok()) return AlreadyExists(uri + " exists");
   if (found.status().code() != StatusCode::kNotFound) return found.status();
-  const std::string writer = NewWriterName();
+  const std::string writer = MakeWriterName();
   const S3Call call{.request = PutMarkedObjectRequest(bucket_key, bytes, writer, PutCondition::kIfAbsent),
                     .doing = "writing " + uri,
                     .transfer_bytes = bytes.size(),
@@ -179,20 +179,20 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   if (response.status != 412) return Status();
   // The existing object may be this writer's own, from a request whose response was lost.
   ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
-  return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
+  return IsWrittenBy(head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
-// Writes to a service without conditional writes, right after a check that the key does not exist. Of two concurrent
-// writers the last one wins. The first one notices this unless it checks before the other writes.
+// The caller has just checked that the key does not exist. Of two concurrent writers, the last one wins. The first one
+// returns AlreadyExists, unless its second check comes before the write of the other.
 Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::string& uri,
                                     std::span<const std::byte> bytes) {
-  const std::string writer = NewWriterName();
+  const std::string writer = MakeWriterName();
   const S3Call call{.request = PutMarkedObjectRequest(bucket_key, bytes, writer, PutCondition::kAlways),
                     .doing = "writing " + uri,
                     .transfer_bytes = bytes.size()};
   RETURN_IF_ERROR(client_->Send(bucket_, call).status());
   ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
-  return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
+  return IsWrittenBy(head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
 Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
@@ -247,7 +247,7 @@ Status S3Store::DeleteMany(std::span<const std::string> keys) {
   std::vector<std::string> batch;
   for (const std::string& key : keys) {
     ASSIGN_OR_RETURN(std::string bucket_key, ToBucketKey(key));
-    if (!FitsXml(bucket_key)) {
+    if (!CanBeInXml(bucket_key)) {
       RETURN_IF_ERROR(Delete(key));
       continue;
     }

@@ -14,7 +14,7 @@
 
 namespace espalier::storage {
 
-// Thread-safe; threads read at the same time over connections of their own. A key is root + "/" + key in the bucket.
+// Thread-safe; concurrent calls use separate connections. A key is root + "/" + key in the bucket.
 class S3Store final : public ObjectStore {
  public:
   // `root` is "" or a valid key (object_key.h).
@@ -28,6 +28,7 @@ class S3Store final : public ObjectStore {
   Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
     return ReadRangeOfVersion(key, "", range, out);
   }
+  // With a weak ETag ("W/..."), reads any version, because conditions do not accept such an ETag.
   Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                             std::span<std::byte> out) override;
   // Returns a writer that uploads in parts (multipart_writer.h).
@@ -48,10 +49,12 @@ class S3Store final : public ObjectStore {
   Result<std::string> ToBucketKey(const std::string& key) const;
   // Returns the response to HEAD; NotFound if the object does not exist.
   Result<http::Response> SendHead(const std::string& bucket_key, const std::string& uri);
-  Status CheckInside(const std::string& key, ByteRange range);
-  // Reads a piece with one request. `version` is the ETag that all pieces of a range must have; "" before the first
-  // response, which sets it.
+  // Returns OutOfRange unless the object has the bytes of the range.
+  Status CheckRange(const std::string& key, ByteRange range);
+  // Reads a piece of a range with one request. `version` is the ETag that the object must have; if it is "", it is set
+  // to the ETag that the object has, so that all pieces are of one version.
   Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version);
+  // PutIfAbsent for services without conditional writes.
   Status PutWithoutCondition(const std::string& bucket_key, const std::string& uri, std::span<const std::byte> bytes);
   Status DeleteBatch(std::span<const std::string> bucket_keys);
 

@@ -48,7 +48,7 @@ class S3StoreTest : public ::testing::Test {
   S3Store Store(std::shared_ptr<http::Transport> transport, const std::string& root = "jobs/1") {
     auto client = std::make_shared<S3Client>(
         std::move(transport),
-        FixedCredentials({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
+        MakeFixedSource({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
         S3ClientOptions{.clock = &clock_, .now = [] { return kNow; }, .jitter_seed = 1});
     return S3Store(std::move(client), FakeS3::Bucket(), root, kSmallParts);
   }
@@ -108,7 +108,7 @@ TEST_F(S3StoreTest, OmitsObjectChecksumIfServiceKeepsNone) {
     return response;
   };
   EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
-  EXPECT_EQ(completion_checksum, EncodedCrc32(ComputeCrc32(BytesOf(Digits(500)))));
+  EXPECT_EQ(completion_checksum, EncodeCrc32(ComputeCrc32(BytesOf(Digits(500)))));
 }
 
 // Some services accept the header when an upload begins and reject it with the parts.

@@ -9,8 +9,8 @@
 //   the service                        answers | does not respond ...
 //   calls that begin at 20 and at 62             |<- 33 s ----->|          |5|
 //
-// Any response, including an error, ends the silence. Its length is only known while requests are made: after a time of
-// `patience` without a request, the next call has the full time limit again.
+// Any response, including an error, ends the silence. Only requests show that it lasts: after a time of `patience`
+// without a request, the next call has the full time limit again.
 #pragma once
 
 #include <chrono>
@@ -36,18 +36,19 @@ class ServiceSilence {
   std::optional<std::chrono::nanoseconds> LengthAt(SteadyTime now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Records a response, including an error response.
-  void Answered(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RecordResponse(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that a request sent at `sent` failed at `now` without a response. Requests fail when no bytes are
   // transferred for `stall_time`, so the service may have been available until `stall_time` ago.
-  void Unanswered(SteadyTime sent, SteadyTime now, std::chrono::nanoseconds stall_time) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RecordFailure(SteadyTime sent, SteadyTime now, std::chrono::nanoseconds stall_time) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool IsKnownAt(SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether the service is known to be silent.
+  bool IsSilentAt(SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::nanoseconds patience_, shortest_;
   mutable Mutex mutex_;
   std::optional<SteadyTime> began_ ABSL_GUARDED_BY(mutex_);
-  SteadyTime last_failure_ ABSL_GUARDED_BY(mutex_), last_answer_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime last_failure_ ABSL_GUARDED_BY(mutex_), last_response_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::storage

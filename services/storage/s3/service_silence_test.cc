@@ -15,7 +15,7 @@ SteadyTime At(int second) { return SteadyTime(std::chrono::hours(1000) + seconds
 class ServiceSilenceTest : public ::testing::Test {
  protected:
   // Records a request without a response.
-  void Fails(int sent, int ended) { silence_.Unanswered(At(sent), At(ended), kStall); }
+  void Fails(int sent, int ended) { silence_.RecordFailure(At(sent), At(ended), kStall); }
   void ExpectBudget(int second, seconds budget) { EXPECT_EQ(silence_.BudgetAt(At(second)), budget) << second; }
 
   ServiceSilence silence_{kBudget, kMinCall};
@@ -23,7 +23,7 @@ class ServiceSilenceTest : public ::testing::Test {
 
 TEST_F(ServiceSilenceTest, StartsWithFailedRequest) {
   ExpectBudget(0, kBudget);
-  silence_.Answered(At(7));
+  silence_.RecordResponse(At(7));
   ExpectBudget(1000, kBudget);
   EXPECT_EQ(silence_.LengthAt(At(1000)), std::nullopt);
 }
@@ -44,14 +44,14 @@ TEST_F(ServiceSilenceTest, LaterCallsGetRemainingTimeOrMinimum) {
 TEST_F(ServiceSilenceTest, EndsWithAnyResponse) {
   Fails(0, 15);
   Fails(15, 60);
-  silence_.Answered(At(61));
+  silence_.RecordResponse(At(61));
   ExpectBudget(61, kBudget);
   EXPECT_EQ(silence_.LengthAt(At(61)), std::nullopt);
 }
 
 TEST_F(ServiceSilenceTest, StartsAtLastResponse) {
   // The request of another thread gets a response at 12, while this request waits.
-  silence_.Answered(At(12));
+  silence_.RecordResponse(At(12));
   Fails(0, 15);
   ExpectBudget(15, seconds(37));
 }

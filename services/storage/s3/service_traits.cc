@@ -16,12 +16,12 @@ bool ServiceTraits::SetRegion(const std::string& bucket_name, const std::string&
   return true;
 }
 
-bool ServiceTraits::IsKnown(const std::string& bucket_name) const {
+bool ServiceTraits::IsKnownToExist(const std::string& bucket_name) const {
   MutexLock lock(&mutex_);
   return known_buckets_.contains(bucket_name);
 }
 
-void ServiceTraits::SetKnown(const std::string& bucket_name) {
+void ServiceTraits::RecordExistence(const std::string& bucket_name) {
   MutexLock lock(&mutex_);
   known_buckets_.insert(bucket_name);
 }

@@ -1,4 +1,4 @@
-// Properties of a service that a client learns from its responses. Each is learned once and then kept.
+// Properties of a service that a client learns from the responses. Each is learned once and then kept.
 #pragma once
 
 #include <atomic>
@@ -20,33 +20,35 @@ class ServiceTraits {
       : uploads_with_checksums_(request_checksums == S3Checksums::kWhenSupported),
         downloads_with_checksums_(response_checksums == S3Checksums::kWhenSupported) {}
 
-  // Returns whether a request with this method may have x-amz-checksum-* headers: GET requests checksums, others send
-  // them.
-  bool AcceptsChecksums(const std::string& method) const { return FlagFor(method).load(std::memory_order_relaxed); }
-  // Records that the service has rejected these headers. Returns false if that was known.
+  // Returns whether a request with this method may have x-amz-checksum-* headers, with which GET requests checksums and
+  // other methods send them.
+  bool AcceptsChecksums(const std::string& method) const {
+    return ChecksumFlag(method).load(std::memory_order_relaxed);
+  }
+  // Records that the service has rejected these headers. Returns false if that was already recorded.
   bool DisableChecksums(const std::string& method) {
-    return FlagFor(method).exchange(false, std::memory_order_relaxed);
+    return ChecksumFlag(method).exchange(false, std::memory_order_relaxed);
   }
 
-  // Returns the bucket in the region that the service has reported for it.
+  // Returns the bucket with the region that the service has reported for it, or unchanged without such a report.
   S3Bucket Locate(const S3Bucket& bucket) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records that the service reports `region` for the bucket. Returns false if that was known.
+  // Records that the service reports `region` for the bucket. Returns false if that was already recorded.
   bool SetRegion(const std::string& bucket_name, const std::string& region) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns whether a response has shown that the bucket exists, so that a 404 to HEAD, which has no body, cannot mean
   // that the bucket is missing.
-  bool IsKnown(const std::string& bucket_name) const ABSL_LOCKS_EXCLUDED(mutex_);
-  void SetKnown(const std::string& bucket_name) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsKnownToExist(const std::string& bucket_name) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void RecordExistence(const std::string& bucket_name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  const std::atomic<bool>& FlagFor(const std::string& method) const {
+  const std::atomic<bool>& ChecksumFlag(const std::string& method) const {
     return method == "GET" ? downloads_with_checksums_ : uploads_with_checksums_;
   }
-  std::atomic<bool>& FlagFor(const std::string& method) {
+  std::atomic<bool>& ChecksumFlag(const std::string& method) {
     return method == "GET" ? downloads_with_checksums_ : uploads_with_checksums_;
   }
 
-  // Atomics, because every thread that sends reads them.
+  // Atomic, because all sending threads share them.
   std::atomic<bool> uploads_with_checksums_, downloads_with_checksums_;
   mutable Mutex mutex_;
   std::map<std::string, std::string> regions_ ABSL_GUARDED_BY(mutex_);  // by bucket name

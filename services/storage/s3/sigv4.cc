@@ -69,7 +69,7 @@ std::string SignedHeaders(const http::Headers& headers) {
 }
 
 std::string CredentialScope(const SigningScope& scope) {
-  return BasicUtc(scope.time).substr(0, 8) + "/" + scope.region + "/" + scope.service + "/aws4_request";
+  return FormatBasicUtc(scope.time).substr(0, 8) + "/" + scope.region + "/" + scope.service + "/aws4_request";
 }
 
 }  // namespace
@@ -97,13 +97,13 @@ std::string CanonicalRequest(const SignableRequest& request) {
 }
 
 std::string StringToSign(const std::string& canonical_request, const SigningScope& scope) {
-  return std::string(kAlgorithm) + "\n" + BasicUtc(scope.time) + "\n" + CredentialScope(scope) + "\n" +
+  return std::string(kAlgorithm) + "\n" + FormatBasicUtc(scope.time) + "\n" + CredentialScope(scope) + "\n" +
          Sha256Hex(canonical_request);
 }
 
 std::string Signature(const std::string& string_to_sign, const SigningScope& scope, const telemetry::Secret& secret) {
-  // The key is valid for one day, region and service, which limits the damage of a leaked one.
-  std::string key = HmacSha256("AWS4" + secret.Reveal(), BasicUtc(scope.time).substr(0, 8));
+  // The key is valid for one day, region and service, which limits the damage of a leaked key.
+  std::string key = HmacSha256("AWS4" + secret.Reveal(), FormatBasicUtc(scope.time).substr(0, 8));
   key = HmacSha256(key, scope.region);
   key = HmacSha256(key, scope.service);
   key = HmacSha256(key, "aws4_request");

@@ -18,7 +18,7 @@
 
 namespace espalier::storage {
 
-using QueryParameters = std::vector<std::pair<std::string, std::string>>;  // decoded; "" is a value
+using QueryParameters = std::vector<std::pair<std::string, std::string>>;  // decoded; values may be empty
 
 struct Credentials {
   std::string access_key_id;
@@ -29,10 +29,10 @@ struct Credentials {
 
 struct SignableRequest {
   std::string method;
-  std::string path;       // decoded, starts with '/'; not normalized, because keys may contain "//"
-  QueryParameters query;  // in any order
-  http::Headers headers;  // the headers to sign: at least "host" and "x-amz-date"
-  std::string payload_sha256;
+  std::string path;            // decoded, starts with '/'; not normalized, because keys may contain "//"
+  QueryParameters query;       // in any order
+  http::Headers headers;       // the headers to sign: at least "host" and "x-amz-date"
+  std::string payload_sha256;  // hexadecimal
 };
 
 struct SigningScope {
@@ -46,7 +46,7 @@ std::string CanonicalPath(std::string_view path);
 // Returns the query in the form that is sent, sorted by encoded name and value: "a=&b=1%2F2".
 std::string CanonicalQuery(const QueryParameters& query);
 
-// The steps of the AWS documentation.
+// The steps of a signature, with the names that the AWS documentation has for them.
 std::string CanonicalRequest(const SignableRequest& request);
 std::string StringToSign(const std::string& canonical_request, const SigningScope& scope);
 std::string Signature(const std::string& string_to_sign, const SigningScope& scope, const telemetry::Secret& secret);

@@ -156,8 +156,8 @@ TEST(SigV4Test, SignsTheDigestOfAStreamedBody) {
   const std::string body(100000, 'x');
   const S3Bucket bucket{.scheme = "https", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
 
-  const http::Request sent = SignedHttpRequest(PutObjectRequest("k", std::as_bytes(std::span(body))), bucket,
-                                               kS3Credentials, kS3Scope.time, Sha256Hex(body));
+  const http::Request sent = SignRequest(PutObjectRequest("k", std::as_bytes(std::span(body))), bucket, kS3Credentials,
+                                         kS3Scope.time, Sha256Hex(body));
 
   EXPECT_THAT(sent.headers,
               ::testing::Contains(std::pair<std::string, std::string>("x-amz-content-sha256", Sha256Hex(body))));
@@ -166,10 +166,10 @@ TEST(SigV4Test, SignsTheDigestOfAStreamedBody) {
 }
 
 TEST(TimeTextTest, RoundTrips) {
-  EXPECT_EQ(BasicUtc(*ParseExtendedUtc("2015-08-30T12:36:00Z")), "20150830T123600Z");
+  EXPECT_EQ(FormatBasicUtc(*ParseExtendedUtc("2015-08-30T12:36:00Z")), "20150830T123600Z");
   EXPECT_EQ(ParseExtendedUtc("2015-08-30T12:36:00.123Z"), ParseExtendedUtc("2015-08-30T12:36:00Z"));
   EXPECT_EQ(ParseHttpDate("Sun, 30 Aug 2015 12:36:00 GMT"), ParseExtendedUtc("2015-08-30T12:36:00Z"));
-  EXPECT_EQ(BasicUtc(*ParseHttpDate("Thu, 29 Feb 2024 23:59:59 GMT")), "20240229T235959Z");
+  EXPECT_EQ(FormatBasicUtc(*ParseHttpDate("Thu, 29 Feb 2024 23:59:59 GMT")), "20240229T235959Z");
 }
 
 TEST(TimeTextTest, RefusesInvalidTimes) {

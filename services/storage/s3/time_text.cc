@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 // Returns the number formed by `length` digits at `begin`, or -1 if there are other characters.
-int DigitsAt(std::string_view text, size_t begin, size_t length) {
+int ParseDigits(std::string_view text, size_t begin, size_t length) {
   if (begin + length > text.size()) return -1;
   int number = 0;
   const char* const first = text.data() + begin;
@@ -26,15 +26,16 @@ struct TimeOfDay {
 };
 
 // Parses "12:36:00" at `begin`.
-std::optional<TimeOfDay> TimeAt(std::string_view text, size_t begin) {
+std::optional<TimeOfDay> ParseTimeOfDay(std::string_view text, size_t begin) {
   if (begin + 8 > text.size() || text[begin + 2] != ':' || text[begin + 5] != ':') return std::nullopt;
-  const TimeOfDay time{DigitsAt(text, begin, 2), DigitsAt(text, begin + 3, 2), DigitsAt(text, begin + 6, 2)};
+  const TimeOfDay time{ParseDigits(text, begin, 2), ParseDigits(text, begin + 3, 2), ParseDigits(text, begin + 6, 2)};
   const bool good = time.hour >= 0 && time.hour < 24 && time.minute >= 0 && time.minute < 60 && time.second >= 0 &&
                     time.second <= 60;  // leap seconds
   return good ? std::optional(time) : std::nullopt;
 }
 
-std::optional<WallTime> Join(int year, int month, int day, std::optional<TimeOfDay> time) {
+// Returns nullopt if there is no such date or `time` is nullopt.
+std::optional<WallTime> ToWallTime(int year, int month, int day, std::optional<TimeOfDay> time) {
   if (year < 1970 || month < 1 || day < 1 || !time) return std::nullopt;
   const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),
                                     chrono::day(static_cast<unsigned>(day))};
@@ -47,7 +48,7 @@ std::optional<WallTime> Join(int year, int month, int day, std::optional<TimeOfD
 
 WallTime SystemTime() { return chrono::floor<chrono::seconds>(chrono::system_clock::now()); }
 
-std::string BasicUtc(WallTime time) {
+std::string FormatBasicUtc(WallTime time) {
   const auto day = chrono::floor<chrono::days>(time);
   const chrono::year_month_day date(day);
   const chrono::hh_mm_ss clock(time - day);
@@ -63,7 +64,8 @@ std::optional<WallTime> ParseExtendedUtc(std::string_view text) {
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text.back() != 'Z')
     return std::nullopt;
   if (text.size() > 20 && text[19] != '.') return std::nullopt;
-  return Join(DigitsAt(text, 0, 4), DigitsAt(text, 5, 2), DigitsAt(text, 8, 2), TimeAt(text, 11));
+  return ToWallTime(ParseDigits(text, 0, 4), ParseDigits(text, 5, 2), ParseDigits(text, 8, 2),
+                    ParseTimeOfDay(text, 11));
 }
 
 std::optional<WallTime> ParseHttpDate(std::string_view text) {
@@ -73,7 +75,7 @@ std::optional<WallTime> ParseHttpDate(std::string_view text) {
   for (size_t i = 0; i < kMonths.size(); ++i) {
     if (text.substr(8, 3) == kMonths[i]) month = static_cast<int>(i) + 1;
   }
-  return Join(DigitsAt(text, 12, 4), month, DigitsAt(text, 5, 2), TimeAt(text, 17));
+  return ToWallTime(ParseDigits(text, 12, 4), month, ParseDigits(text, 5, 2), ParseTimeOfDay(text, 17));
 }
 
 }  // namespace espalier::storage

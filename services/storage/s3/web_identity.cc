@@ -13,7 +13,7 @@ namespace {
 
 using telemetry::Secret;
 
-Result<Credentials> ParseStsAnswer(const std::string& body) {
+Result<Credentials> ParseStsResponse(const std::string& body) {
   pugi::xml_document document;
   if (!document.load_buffer(body.data(), body.size())) return DataLoss("the response is not XML");
   const pugi::xml_node node = document.document_element().child("AssumeRoleWithWebIdentityResult").child("Credentials");
@@ -55,14 +55,14 @@ class WebIdentitySource final : public CredentialSource {
                                 .headers = {{"content-type", "application/x-www-form-urlencoded"}},
                                 .body = std::as_bytes(std::span(form))};
     ASSIGN_OR_RETURN(const http::Response response, transport_.Send(request, {.deadline = deadline}));
-    if (response.status == 200) return ParseStsAnswer(response.body);
-    return FindRefusal(ParseError(response));
+    if (response.status == 200) return ParseStsResponse(response.body);
+    return ClassifyError(ParseError(response));
   }
 
  private:
-  // If STS could not reach the token's issuer, the call may succeed later. All other errors concern the credentials,
-  // not the objects that are read with them.
-  Status FindRefusal(S3Error error) const {
+  // Unavailable if STS could not reach the token's issuer, because the call may then succeed later. Errors that are not
+  // retryable become PermissionDenied, because they concern the credentials, not the objects that are read with them.
+  Status ClassifyError(S3Error error) const {
     const bool is_issuer_unreachable =
         error.code == "IDPCommunicationError" ||
         (error.code == "InvalidIdentityToken" && error.message.find("retrieve verification key") != std::string::npos);
@@ -81,7 +81,7 @@ class WebIdentitySource final : public CredentialSource {
 
 }  // namespace
 
-std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, http::Transport& transport) {
+std::unique_ptr<CredentialSource> MakeWebIdentitySource(const S3Settings& settings, http::Transport& transport) {
   return std::make_unique<WebIdentitySource>(settings, transport);
 }
 

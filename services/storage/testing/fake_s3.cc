@@ -31,14 +31,14 @@ QueryParameters QueryOf(std::string_view text) {
   return query;
 }
 
-std::string CrcOf(const std::string& bytes) { return EncodedCrc32(ComputeCrc32(std::as_bytes(std::span(bytes)))); }
+std::string CrcOf(const std::string& bytes) { return EncodeCrc32(ComputeCrc32(std::as_bytes(std::span(bytes)))); }
 
 std::string DateText(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::string basic = BasicUtc(time);  // 20150830T123600Z
+  const std::string basic = FormatBasicUtc(time);  // 20150830T123600Z
   return "Sun, " + basic.substr(6, 2) + " " + kMonths[static_cast<unsigned>(date.month()) - 1] + " " +
          basic.substr(0, 4) + " " + basic.substr(9, 2) + ":" + basic.substr(11, 2) + ":" + basic.substr(13, 2) + " GMT";
 }

@@ -104,7 +104,7 @@ Status S3Server::StartOnce(const Prepare& prepare) {
 }
 
 Status S3Server::CreateBucket() const {
-  S3Client client(std::make_shared<http::CurlTransport>(), FixedCredentials(settings_.credentials));
+  S3Client client(std::make_shared<http::CurlTransport>(), MakeFixedSource(settings_.credentials));
   ASSIGN_OR_RETURN(const S3Bucket bucket, MakeS3Bucket(bucket_, settings_));
   return client.Send(bucket, {.request = {.operation = "CreateBucket", .method = "PUT"}, .doing = "making the bucket"})
       .status();

@@ -156,7 +156,7 @@ edges:
         refuse()  # also if partitions exist that are good for other jobs
         second = run(right)
         self.assertEqual(second.returncode, 0, second.stderr)
-        self.assertIn("reused the partitioning into 2 that was there: ", second.stderr)
+        self.assertIn("reused the existing partitioning into 2: ", second.stderr)
         shown = espalier("inspect", self.dir / "run")
         self.assertIn("500 nodes, 3000 edges, 2 partitions, 1 trainer\n  testAccuracy ", shown.stdout)
 
@@ -248,8 +248,8 @@ splits:
             "unlabeled": (dict(more=unlabeled), relabeled, "no training node of split 'random' has a label in column "
                            "'more-label' of node type 'node': all 120 are -1 or NaN"),
             "large": (dict(more=large), {"training__inputs": [{"features": ["node-feat", "more-label"]}]},
-                      "row 99 of column 'more-label' of node type 'node', value 1, is 1e+300: expected a number in the "
-                      "range of 32-bit floats"),
+                      "row 99 of column 'more-label' of node type 'node', at index 1, is 1e+300: expected a number "
+                      "in the range of 32-bit floats"),
         }
         for name, (graph, changes, words) in cases.items():
             with self.subTest(name):
@@ -271,7 +271,7 @@ splits:
         result = json.loads((self.dir / "run/result.json").read_text())
         self.assertIsNone(result["validationRocAuc"])
         classes, metric = result["warnings"]
-        self.assertIn("201 outputs, of which 3 classes occur in split 'random' (0, 100, 200)", classes)
+        self.assertIn("201 outputs, but only 3 classes occur in split 'random' (0, 100, 200)", classes)
         self.assertIn("validationRocAuc is undefined", metric)
         self.assertIn("early stopping has no effect", metric)
         for warning in result["warnings"]:

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "services/base/pluralize.h"
+
 namespace espalier::adapters {
 namespace {
 
@@ -26,23 +28,23 @@ torch::Tensor ToFloats(const Tensor& rows) {
 }
 
 // Returns a tensor that shares the memory of a contiguous f32 matrix and keeps it alive.
-Tensor SharedFloats(const torch::Tensor& matrix) {
+Tensor WrapFloats(const torch::Tensor& matrix) {
   const auto owner = std::make_shared<torch::Tensor>(matrix);
   return Tensor::Wrap(DType::kF32, matrix.sizes().vec(), owner->data_ptr<float>(), owner);
 }
 
-// Returns the concatenated gradients, F32 [rows of all, width]. Some functions of torch, such as embedding with
-// sparse = true, create sparse gradients, which are converted to dense ones.
-Result<Tensor> Joined(const std::vector<torch::Tensor>& gradients, int64_t width) {
+// Returns the concatenated gradients, F32 [total rows, width]. Sparse gradients, which some functions of torch create
+// (such as embedding with sparse = true), are converted to dense ones.
+Result<Tensor> ConcatenateGradients(const std::vector<torch::Tensor>& gradients, int64_t width) {
   if (gradients.empty()) return Tensor::Zeros(DType::kF32, {0, width});
   try {
     std::vector<torch::Tensor> dense;
     for (const torch::Tensor& gradient : gradients) {
       dense.push_back(gradient.layout() == torch::kStrided ? gradient : gradient.to_dense());
     }
-    return SharedFloats(torch::cat(dense).contiguous());
+    return WrapFloats(torch::cat(dense).contiguous());
   } catch (const std::exception& error) {  // of torch, e.g. out of memory
-    return Internal(std::string("joining gradients: ") + error.what());
+    return Internal(std::string("concatenating gradients: ") + error.what());
   }
 }
 
@@ -58,12 +60,13 @@ Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(std::shared_ptr<sam
 
 Status DistEmbedding::CheckRowsAre(sampler::RowsOf of) const {
   if (table_->rows().of == of) return Status();
-  return InvalidArgument("the rows of '" + table_->name() + "' are not those of " +
-                         (of == sampler::RowsOf::kNodes ? "nodes" : "edges"));
+  const std::string ids = of == sampler::RowsOf::kNodes ? "node" : "edge";
+  return InvalidArgument("the rows of '" + table_->name() + "' are not those of " + ids + "s: " + ids +
+                         " ids cannot be used");
 }
 
 Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
-  // Forgets leaves without a gradient that only reads_ refers to: autograd cannot give them a gradient any more.
+  // Forgets leaves without a gradient to which only reads_ refers: autograd cannot give them a gradient any more.
   std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   ASSIGN_OR_RETURN(const Tensor read, table_->ReadRows(rows));
   torch::Tensor values = ToFloats(read);
@@ -89,14 +92,15 @@ Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalEdgeId> ed
 
 Result<torch::Tensor> DistEmbedding::operator()(const torch::Tensor& ids) {
   if (ids.dim() != 1 || ids.scalar_type() != torch::kInt64) {
-    return InvalidArgument("ids of rows have " + std::to_string(ids.dim()) + " dimensions of " +
-                           c10::toString(ids.scalar_type()) + ", expected 1 of Long");
+    return InvalidArgument("row ids are a " + std::string(c10::toString(ids.scalar_type())) + " tensor with " +
+                           Pluralize(static_cast<uint64_t>(ids.dim()), "dimension") +
+                           "; expected a Long tensor with 1 dimension");
   }
-  const torch::Tensor here = ids.detach().to(torch::kCPU).contiguous();
+  const torch::Tensor on_cpu = ids.detach().to(torch::kCPU).contiguous();
   std::vector<GlobalRowId> rows;
-  rows.reserve(static_cast<size_t>(here.numel()));
-  for (int64_t i = 0; i < here.numel(); ++i) {
-    const int64_t id = here.data_ptr<int64_t>()[i];
+  rows.reserve(static_cast<size_t>(on_cpu.numel()));
+  for (int64_t i = 0; i < on_cpu.numel(); ++i) {
+    const int64_t id = on_cpu.data_ptr<int64_t>()[i];
     if (id < 0) return InvalidArgument("row " + std::to_string(id) + " of '" + table_->name() + "' does not exist");
     rows.emplace_back(static_cast<uint64_t>(id));
   }
@@ -114,7 +118,7 @@ Status DistEmbedding::Step(double learning_rate) {
     gradients.push_back(gradient.detach());
   }
   reads_.clear();
-  Result<Tensor> values = Joined(gradients, size());
+  Result<Tensor> values = ConcatenateGradients(gradients, size());
   if (!values.ok()) return std::move(values).status().While("a step of '" + table_->name() + "'");
   return table_->Step(rows, *values, learning_rate);
 }

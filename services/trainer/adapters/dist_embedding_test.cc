@@ -186,26 +186,26 @@ TEST(DistEmbeddingTest, DroppedReadsAreForgotten) {
   {
     const torch::NoGradGuard no_grad;
     for (int i = 0; i < 3; ++i) Rows(*embedding, ids);
-    EXPECT_EQ(embedding->num_awaited(), 0u);
+    EXPECT_EQ(embedding->num_pending_reads(), 0u);
   }
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(Rows(*embedding, ids).sum().requires_grad());
-    EXPECT_LE(embedding->num_awaited(), 1u);
+    EXPECT_LE(embedding->num_pending_reads(), 1u);
   }
   // Reads that may still get a gradient or have one are kept, although the program does not refer to their rows.
   const torch::Tensor first_loss = Rows(*embedding, ids).sum();
   Rows(*embedding, ids).sum().backward();
   Rows(*embedding, ids);
-  EXPECT_EQ(embedding->num_awaited(), 3u);
+  EXPECT_EQ(embedding->num_pending_reads(), 3u);
   first_loss.backward();
   torch::Tensor initial;
   {
     const torch::NoGradGuard no_grad;
     initial = Rows(*embedding, AllIds(*graph));
   }
-  EXPECT_EQ(embedding->num_awaited(), 2u);
+  EXPECT_EQ(embedding->num_pending_reads(), 2u);
   ASSERT_TRUE(embedding->Step(kRate).ok());
-  EXPECT_EQ(embedding->num_awaited(), 0u);
+  EXPECT_EQ(embedding->num_pending_reads(), 0u);
   torch::Tensor expected = initial.clone();
   expected[0] -= 2 * kRate;
   expected[4] -= 4 * kRate;
@@ -222,7 +222,7 @@ TEST(DistEmbeddingTest, AbandonedBatchChangesNothing) {
   const torch::Tensor before = rows.detach().clone();
   rows.sum().backward();
   embedding->Forget();
-  EXPECT_EQ(embedding->num_awaited(), 0u);
+  EXPECT_EQ(embedding->num_pending_reads(), 0u);
   ASSERT_TRUE(embedding->Step(kRate).ok());
   EXPECT_EQ(embedding->version(), 1u);
   const torch::NoGradGuard no_grad;
@@ -329,7 +329,7 @@ TEST(DistEmbeddingTest, ReportsInvalidArgumentsAndLostRows) {
 
   const auto embedding = Make(*graph, group, SgdRows());
   EXPECT_EQ(Rows(*embedding, torch::empty({0}, torch::kInt64)).sizes(), torch::IntArrayRef({0, kSize}));
-  EXPECT_THAT((*embedding)(torch::zeros({3})).status().message(), HasSubstr("expected 1 of Long"));
+  EXPECT_THAT((*embedding)(torch::zeros({3})).status().message(), HasSubstr("expected a Long tensor"));
   EXPECT_EQ((*embedding)(torch::tensor({-1}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ((*embedding)(torch::tensor({1500}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
 

@@ -1,7 +1,7 @@
-// Each setting is converted to text by an overload of ToText. A field must have the same text in all versions, because
-// it is compared to the text in older checkpoints: new settings add a field only if they differ from their default, and
-// existing texts must not change. Edge types are therefore written as the document spells them, and ToCanonicalText
-// converts the texts of both sides when they are compared.
+// Each setting is converted to text by an overload of ToText. A field must have the same text in all versions of
+// Espalier, because it is compared to the text in older checkpoints: new settings add a field only if they differ from
+// their default, and existing texts must not change. Edge types are therefore written as the document spells them, and
+// CheckFits applies ToCanonicalText to the texts of the checkpoint and of the job before it compares them.
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ std::string ToText(const std::vector<std::string>& names) {
   return text;
 }
 
-// Returns the name of the only node type for "", so that a document that names it has the same field.
+// Returns `name`, or, if it is "" and the graph has one node type, the name of that type. So the field does not depend
+// on whether the document names the type.
 std::string NodeTypeText(const std::string& name, const graph::GraphSchema& schema) {
   return name.empty() && schema.num_node_types() == 1 ? schema.NodeTypeName(NodeTypeId(0)) : name;
 }
@@ -63,7 +64,7 @@ std::string ToText(const std::vector<job::SamplingLayer>& layers) {
   return text;
 }
 
-// Adds the fields that only some models have.
+// Adds the fields that only models with attention, or only user modules, have.
 void AddModelFields(const job::Model& model, const std::string& module_digest,
                     std::map<std::string, std::string>* fields) {
   if (job::IsAttention(model.type)) {
@@ -150,14 +151,14 @@ std::string ToCanonicalLayers(const std::string& layers, const EdgeTypeSpellings
 
 }  // namespace
 
-std::map<std::string, std::string> EdgeTaskFields(const job::Task& task, int64_t num_edge_outputs) {
+std::map<std::string, std::string> ListEdgeTaskFields(const job::Task& task, int64_t num_edge_outputs) {
   return {{"graph.numEdgeOutputs", ToText(num_edge_outputs)},
           {kEdgeTypeField, ToText(task.edge_type)},
           {kReverseEdgeTypeField, ToText(task.reverse_edge_type)},
           {"training.task.exclude", ToText(ToString(task.exclude))}};
 }
 
-std::map<std::string, std::string> LinkTaskFields(const job::Training& training, const graph::GraphSchema& schema) {
+std::map<std::string, std::string> ListLinkTaskFields(const job::Training& training, const graph::GraphSchema& schema) {
   const job::Task& task = training.task;
   std::map<std::string, std::string> fields = {
       {kEdgeTypeField, ToText(job::EdgeTypeNames(task))},
@@ -170,7 +171,7 @@ std::map<std::string, std::string> LinkTaskFields(const job::Training& training,
       {"training.evaluation.filtered", ToText(training.evaluation.filtered)},
       {"training.evaluation.k", ToText(training.evaluation.k)},
   };
-  // If the graph lacks an edge type, MakeParts has failed before.
+  // Fails only if the graph lacks an edge type; MakeParts has then failed before.
   const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
   if (edge_types.ok()) fields[kCanonicalEdgeTypes] = ToText(*edge_types);
   return fields;
@@ -197,7 +198,7 @@ std::string ToCanonicalText(const std::string& path, const std::string& value, c
   return value;
 }
 
-std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
+std::map<std::string, std::string> ListDecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
   const job::Training& training = job.training;
   const job::Preprocess& preprocess = job.graph.preprocess;
   const graph::GraphSchema& schema = graph.book.schema();

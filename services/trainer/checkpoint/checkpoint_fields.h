@@ -1,6 +1,6 @@
-// The settings that determine a run's results, by name. A run resumes from a checkpoint only if all of them are equal.
-// Settings that may change between runs are not included: the number of epochs (to train longer), outputs, timeouts,
-// and the number and placement of processes.
+// The settings that determine a run's results, by name. A run resumes from a checkpoint only if it has the same
+// settings as the run that wrote the checkpoint. Settings that may change between runs are not included: the number of
+// epochs (to train longer), outputs, timeouts, and the number and placement of processes.
 #pragma once
 
 #include <map>
@@ -16,34 +16,35 @@ namespace espalier::trainer {
 inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
 
 // Maps each name by which a document may refer to edge types to the canonical name "source:relation:destination". The
-// keys are the canonical names, the relations that only one edge type has, and "". The value of "", which stands for
-// all edge types, is the list of their canonical names, joined by ",".
+// keys are the canonical names, the relations that only one edge type has, and "", which means all edge types. The
+// value of "" is the list of all canonical names, joined by ",".
 using EdgeTypeSpellings = std::map<std::string, std::string>;
 EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema);
 
-// Returns the value of field `path` with canonical names of edge types, for comparisons: two documents that refer to
+// Returns `value`, the value of field `path`, with canonical names of edge types, so that two documents that refer to
 // the same edge types by different names have the same text. Fields without edge types, and names that are not in
 // `names`, are unchanged.
 std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names);
 
-// The values of fields that are not in the document.
+// The input of ListDecidingFields besides the document.
 struct GraphFacts {
   const graph::PartitionBook& book;
   NodeTypeId seed_type;
-  int64_t num_outputs = 0;
+  int64_t num_outputs = 0;  // of the model
   uint32_t steps_per_epoch = 0;
-  uint64_t inference_chunk_nodes = 0;
+  uint64_t inference_chunk_nodes = 0;                   // nodes per chunk of full-neighbor inference
   std::string module_digest;                            // SHA-256 of the user's module; empty: none
-  std::map<std::string, std::string> task_fields = {};  // that only the job's task has
+  std::map<std::string, std::string> task_fields = {};  // from ListEdgeTaskFields or ListLinkTaskFields
 };
 
-// Returns the fields that only tasks with labeled edges have. `num_edge_outputs` is that of the head for edges.
-std::map<std::string, std::string> EdgeTaskFields(const job::Task& task, int64_t num_edge_outputs);
+// Returns the fields that only edge classification and regression have. `num_edge_outputs` is the number of outputs of
+// the edge head.
+std::map<std::string, std::string> ListEdgeTaskFields(const job::Task& task, int64_t num_edge_outputs);
 // Returns the fields that only link prediction has.
-std::map<std::string, std::string> LinkTaskFields(const job::Training& training, const graph::GraphSchema& schema);
+std::map<std::string, std::string> ListLinkTaskFields(const job::Training& training, const graph::GraphSchema& schema);
 
-// Returns the fields, for example "training.optimizer.learningRate" -> "0.01". Names are paths below the document's
-// spec, or begin with "graph.num" for facts about the graph.
-std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph);
+// Returns all settings that determine a run's results, for example "training.optimizer.learningRate" -> "0.01". Names
+// are paths below the document's spec, or begin with "graph.num" for facts about the graph.
+std::map<std::string, std::string> ListDecidingFields(const job::DistTraining& job, const GraphFacts& graph);
 
 }  // namespace espalier::trainer

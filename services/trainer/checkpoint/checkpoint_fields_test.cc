@@ -23,7 +23,7 @@ Fields ListAllFields(const sampler::DrawSpec& draw) {
   job.training.sampling.layers[0].fanout = 10;
   job.training.sampling.layers[1].fanout = 5;
   job.training.sampling.draw = draw;
-  return DecidingFields(job, {.book = book, .seed_type = NodeTypeId(0), .module_digest = {}});
+  return ListDecidingFields(job, {.book = book, .seed_type = NodeTypeId(0), .module_digest = {}});
 }
 
 // Returns the fields below training.sampling, without that prefix.
@@ -97,11 +97,11 @@ CheckpointFacts FactsOf(job::TaskType task, const Spelling& spelling) {
   job.training.sampling.layers.resize(2);
   job.training.sampling.layers[0] = {.fanout = 10, .edge_types = spelling.fanouts};
   job.training.sampling.layers[1].fanout = 5;
-  const Fields task_fields = task == job::TaskType::kLinkPrediction ? LinkTaskFields(job.training, book.schema())
-                                                                    : EdgeTaskFields(job.training.task, 1);
+  const Fields task_fields = task == job::TaskType::kLinkPrediction ? ListLinkTaskFields(job.training, book.schema())
+                                                                    : ListEdgeTaskFields(job.training.task, 1);
   CheckpointFacts facts;
-  facts.fields =
-      DecidingFields(job, {.book = book, .seed_type = NodeTypeId(0), .module_digest = {}, .task_fields = task_fields});
+  facts.fields = ListDecidingFields(
+      job, {.book = book, .seed_type = NodeTypeId(0), .module_digest = {}, .task_fields = task_fields});
   facts.edge_types = ListEdgeTypeSpellings(book.schema());
   return facts;
 }

@@ -30,7 +30,7 @@ void CheckpointIntake::End(std::optional<LoopSnapshot> snapshot) {
   MutexLock lock(&mutex_);
   has_ended_ = true;
   is_given_up_ = !snapshot.has_value();
-  if (is_given_up_) Clear();
+  if (is_given_up_) DiscardPieces();
   snapshot_ = std::move(snapshot);
 }
 
@@ -48,10 +48,10 @@ std::optional<format::Safetensors> CheckpointIntake::NextPiece() {
 void CheckpointIntake::Fail(Status why) {
   MutexLock lock(&mutex_);
   failed_ = std::move(why);
-  Clear();
+  DiscardPieces();
 }
 
-void CheckpointIntake::Clear() {
+void CheckpointIntake::DiscardPieces() {
   pieces_.clear();
   bytes_ = bytes_under_way_;
 }

@@ -1,6 +1,7 @@
-// A bounded queue that passes one checkpoint from the training thread to the uploading thread: learnable rows piece by
-// piece, then the snapshot. Rows of a large graph pass through it with little memory. Rows of a small graph fit into it
-// completely, so that training continues while they are uploaded.
+// A bounded queue that passes one checkpoint from the training thread to the uploading thread: the learnable rows in
+// pieces (TakePiece in data/learnable_rows.h), then the snapshot. Learnable rows of a large graph pass through the
+// queue with little memory. Those of a small graph fit into it completely, so that training continues while they are
+// uploaded.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +21,17 @@ class CheckpointIntake {
   // piece.
   explicit CheckpointIntake(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Appends a piece. Returns false if the deadline passes before there is room, or the error passed to Fail.
+  // Waits for room and appends a piece. Returns false, without the piece, if the deadline passes before there is room.
+  // Returns the error passed to Fail if Fail was called.
   Result<bool> Give(const format::Safetensors& piece, Deadline deadline);
-  // Ends the checkpoint; the last call of the training thread. nullopt abandons the checkpoint.
+  // Ends the checkpoint; the last call of the training thread. nullopt abandons the checkpoint and discards its rows.
   void End(std::optional<LoopSnapshot> snapshot);
 
-  // Waits for the next piece; nullopt after the last one, once End was called. The caller must have freed the previous
-  // piece, whose bytes no longer count.
+  // Waits for the next piece and returns it. Returns nullopt after the last piece, once End was called. The caller must
+  // have freed the previous piece: this call frees its share of `max_bytes`.
   std::optional<format::Safetensors> NextPiece();
-  // Discards the remaining rows and makes Give return `why`. The threads must still call NextPiece and End.
+  // Discards the remaining rows and makes Give return `why`. Called by the uploading thread if the upload failed. The
+  // training thread must still call End, and the uploading thread NextPiece until it returns nullopt.
   void Fail(Status why);
   // Returns true if End was called without a snapshot.
   bool IsGivenUp() const;
@@ -36,13 +39,13 @@ class CheckpointIntake {
   std::optional<LoopSnapshot> TakeSnapshot();
 
  private:
-  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DiscardPieces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;
   mutable Mutex mutex_;
   std::deque<format::Safetensors> pieces_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of pieces_ and of the piece being uploaded
-  size_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of pieces_ and of the piece being uploaded
+  size_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;  // of the piece being uploaded
   Status failed_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;

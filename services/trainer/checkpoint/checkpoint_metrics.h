@@ -10,7 +10,8 @@ struct CheckpointMetrics {
   CheckpointMetrics() = default;
   explicit CheckpointMetrics(telemetry::MetricRegistry& registry)
       : written(registry.AddCounter("espalier_trainer_checkpoints_written_total", "Checkpoints committed.")),
-        failed(registry.AddCounter("espalier_trainer_checkpoints_failed_total", "Checkpoints that were not written.")),
+        failed(
+            registry.AddCounter("espalier_trainer_checkpoints_failed_total", "Checkpoints that could not be written.")),
         delayed(registry.AddCounter("espalier_trainer_checkpoints_delayed_total",
                                     "Checkpoints delayed by the upload of the previous one.")),
         bytes(

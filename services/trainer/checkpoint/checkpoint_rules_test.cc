@@ -20,14 +20,14 @@ TEST(CheckpointStateTest, ReportsChangedEnvironment) {
   facts.math.blas_kernel = "Haswell";
   facts.collective = "Ring";
   const format::CheckpointManifest manifest = MakeManifest(LoopSnapshot(), facts);
-  EXPECT_TRUE(ChangesSince(manifest, facts).empty());
+  EXPECT_TRUE(DescribeChanges(manifest, facts).empty());
   facts.num_trainers = 3;
   facts.partition_key = "b";
   facts.math.threads = 2;
   facts.math.blas_kernel = "Zen";
   facts.math.device = "CUDA NVIDIA H200";
   facts.precision = job::Precision::kBf16;
-  const std::vector<std::string> changes = ChangesSince(manifest, facts);
+  const std::vector<std::string> changes = DescribeChanges(manifest, facts);
   ASSERT_EQ(changes.size(), 6u);
   EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run resumes from the same step"));
   EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
@@ -41,12 +41,12 @@ TEST(CheckpointStateTest, ReportsChangedEnvironment) {
   EXPECT_THAT(changes[0], ::testing::Not(HasSubstr("other neighbors")));
 
   facts.fields["training.sampling.expand"] = "Once";
-  const std::vector<std::string> of_shares = ChangesSince(manifest, facts);
-  ASSERT_EQ(of_shares.size(), 6u);
-  EXPECT_THAT(of_shares[0], HasSubstr("the number of trainers was 2 and is 3"));
-  EXPECT_THAT(of_shares[0], HasSubstr("other neighbors"));
-  EXPECT_THAT(of_shares[1], HasSubstr("other neighbors"));
-  EXPECT_THAT(of_shares[2], ::testing::Not(HasSubstr("other neighbors")));
+  const std::vector<std::string> with_expand_once = DescribeChanges(manifest, facts);
+  ASSERT_EQ(with_expand_once.size(), 6u);
+  EXPECT_THAT(with_expand_once[0], HasSubstr("the number of trainers was 2 and is 3"));
+  EXPECT_THAT(with_expand_once[0], HasSubstr("other neighbors"));
+  EXPECT_THAT(with_expand_once[1], HasSubstr("other neighbors"));
+  EXPECT_THAT(with_expand_once[2], ::testing::Not(HasSubstr("other neighbors")));
 }
 
 // With learnable rows, a checkpoint contains no best model, so ToSnapshot recomputes best_epoch. Without them,
@@ -92,19 +92,19 @@ TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {
   when.every_epochs = 2;
   when.every = std::chrono::seconds(60);
   CheckpointTrigger trigger(when, clock);
-  EXPECT_TRUE(trigger.HasAny());
+  EXPECT_TRUE(trigger.HasInterval());
   EXPECT_FALSE(trigger.IsDueAfter({0, 3, true}));
   EXPECT_TRUE(trigger.IsDueAfter({1, 4, false}));
   EXPECT_TRUE(trigger.IsDueAfter({1, 5, false})) << "until it is taken";
-  trigger.Taken();
+  trigger.Reset();
   EXPECT_FALSE(trigger.IsDueAfter({1, 5, false}));
   EXPECT_TRUE(trigger.IsDueAfter({1, 6, true}));
-  trigger.Taken();
+  trigger.Reset();
   clock.Advance(std::chrono::seconds(59));
   EXPECT_FALSE(trigger.IsDueAfter({2, 7, false}));
   clock.Advance(std::chrono::seconds(1));
   EXPECT_TRUE(trigger.IsDueAfter({2, 7, false}));
-  EXPECT_FALSE(CheckpointTrigger({}, clock).HasAny());
+  EXPECT_FALSE(CheckpointTrigger({}, clock).HasInterval());
 }
 
 }  // namespace

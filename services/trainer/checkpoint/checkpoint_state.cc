@@ -1,7 +1,8 @@
 // MakeManifest and ToFiles split a snapshot into a manifest (position, history, facts about the run) and tensor files;
-// ToSnapshot is their inverse. Tensors are shared, not copied. CheckFits compares every field that the checkpoint or
-// the job has, so a field that only one of them has is a difference. The exception is kCanonicalEdgeTypes, which older
-// checkpoints lack. ChangesSince lists differences that are accepted, such as the number of trainers.
+// ToSnapshot is the inverse of both. Tensors are shared, not copied. CheckFits compares every field that the checkpoint
+// or the job has, so a field that only one of them has is a difference. The exception is kCanonicalEdgeTypes, which
+// older checkpoints lack. DescribeChanges lists differences that do not prevent a resume, such as the number of
+// trainers.
 #include "services/trainer/checkpoint/checkpoint_state.h"
 
 #include <algorithm>
@@ -68,7 +69,8 @@ CheckpointEnd ToCheckpointEnd(const LoopSnapshot& snapshot, uint32_t num_epochs)
   return snapshot.epoch >= num_epochs ? CheckpointEnd::kAllEpochs : CheckpointEnd::kNotEnded;
 }
 
-Result<NamedTensors> TensorsIn(const format::CheckpointFiles& files, const char* key) {
+// Returns the tensors of the file `key`; none if the checkpoint has no such file.
+Result<NamedTensors> FindTensors(const format::CheckpointFiles& files, const char* key) {
   const auto file = files.find(key);
   if (file == files.end()) return NamedTensors();
   return ToNamedTensors(file->second.tensors).While(key);
@@ -112,8 +114,8 @@ format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot) {
 namespace {
 
 // Sets best_epoch to the first epoch with the best validation metric. Needed for checkpoints with learnable rows: they
-// contain no best model, and the best_epoch stored in them may differ from the epoch with the best metric.
-void FindBestEpoch(LoopSnapshot* snapshot) {
+// contain no best model, and their best_epoch may not be the epoch with the best metric.
+void SetBestEpoch(LoopSnapshot* snapshot) {
   if (!snapshot->best_validation.has_value()) return;
   for (const EpochReport& report : snapshot->epochs) {
     if (report.validation != snapshot->best_validation) continue;
@@ -137,10 +139,10 @@ Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint) {
   snapshot.best_validation = manifest.loop.best_validation;
   snapshot.evaluations_since_best = static_cast<int64_t>(manifest.loop.evaluations_since_best);
   snapshot.validation = manifest.metric.value;
-  ASSIGN_OR_RETURN(snapshot.model, TensorsIn(checkpoint.files, format::kCheckpointModel));
-  ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
-  ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
-  if (format::HasLearnablePieces(manifest)) FindBestEpoch(&snapshot);
+  ASSIGN_OR_RETURN(snapshot.model, FindTensors(checkpoint.files, format::kCheckpointModel));
+  ASSIGN_OR_RETURN(snapshot.best, FindTensors(checkpoint.files, format::kCheckpointBest));
+  ASSIGN_OR_RETURN(snapshot.optimizer, FindTensors(checkpoint.files, format::kCheckpointOptimizer));
+  if (format::HasLearnablePieces(manifest)) SetBestEpoch(&snapshot);
   return snapshot;
 }
 
@@ -162,12 +164,12 @@ Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& fact
   std::string differences;
   for (const std::string& path : paths) {
     if (path == kCanonicalEdgeTypes && !manifest.fields.contains(path)) continue;
-    const Value theirs = value_at(manifest.fields, path), ours = value_at(facts.fields, path);
-    if (is_same(path, theirs, ours)) continue;
-    differences += (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + describe(theirs) +
-                   ", this job has " + describe(ours);
+    const Value in_checkpoint = value_at(manifest.fields, path), in_job = value_at(facts.fields, path);
+    if (is_same(path, in_checkpoint, in_job)) continue;
+    differences += (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + describe(in_checkpoint) +
+                   ", this job has " + describe(in_job);
   }
-  if (!differences.empty()) return FailedPrecondition("it belongs to another job: " + differences);
+  if (!differences.empty()) return FailedPrecondition("the checkpoint belongs to another job: " + differences);
   const uint32_t epochs_begun = manifest.epoch + (manifest.next_step > 0 ? 1 : 0);
   if (epochs_begun > facts.num_epochs) {
     return FailedPrecondition("training.epochs: the checkpoint is in epoch " + std::to_string(epochs_begun) +
@@ -176,7 +178,7 @@ Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& fact
   return Status();
 }
 
-std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const CheckpointFacts& facts) {
+std::vector<std::string> DescribeChanges(const CheckpointManifest& manifest, const CheckpointFacts& facts) {
   std::vector<std::string> changes;
   const auto compare = [&](const std::string& what, const std::string& then, const std::string& now,
                            const std::string& effect) {
@@ -185,17 +187,18 @@ std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const 
   const std::string close =
       "the run resumes from the same step; its results are close to those of a run without the change, but not bitwise "
       "equal";
-  // With `expand: Once`, the sampled neighbors depend on which seeds share a trainer's mini-batch.
+  // The effect of changes in how a step's seeds are divided among the trainers. With `expand: Once`, the sampled
+  // neighbors depend on which seeds share a trainer's mini-batch.
   const auto expand = facts.fields.find("training.sampling.expand");
   const bool expands_once = expand != facts.fields.end() && expand->second == sampler::ToString(sampler::Expand::kOnce);
-  const std::string of_shares = expands_once
-                                    ? "the run resumes from the same step; with sampling.expand Once, its mini-batches "
-                                      "have the same seeds but other neighbors than those of a run without the change"
-                                    : close;
+  const std::string other_shares =
+      expands_once ? "the run resumes from the same step; with sampling.expand Once, its mini-batches "
+                     "have the same seeds but other neighbors than those of a run without the change"
+                   : close;
   compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers),
-          of_shares);
+          other_shares);
   if (facts.num_trainers > 1) {
-    compare("the partitioning", manifest.partition_key, facts.partition_key, of_shares);
+    compare("the partitioning", manifest.partition_key, facts.partition_key, other_shares);
     compare("the all-reduce", manifest.math.collective, facts.collective, close);
   }
   if (facts.schedule_needs_length) {

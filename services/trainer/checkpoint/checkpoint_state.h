@@ -1,5 +1,5 @@
-// Converts between a training loop's snapshot and a checkpoint's manifest and files, and checks whether a checkpoint
-// fits a run.
+// Converts between a training loop's snapshot and a checkpoint's manifest and files, and checks whether a run may
+// resume from a checkpoint.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace espalier::trainer {
 
-// The description of a run in its checkpoints.
+// The description of a run that is stored in its checkpoints.
 struct CheckpointFacts {
   std::string job_name;
   uint64_t incarnation = 0;
@@ -21,7 +21,7 @@ struct CheckpointFacts {
   uint32_t num_epochs = 0;
   bool schedule_needs_length = false;  // whether learning rates depend on num_epochs
   uint32_t steps_per_epoch = 0;
-  std::map<std::string, std::string> fields;  // from DecidingFields
+  std::map<std::string, std::string> fields;  // from ListDecidingFields
   EdgeTypeSpellings edge_types;               // of the graph, from ListEdgeTypeSpellings
   std::string partition_key;
   uint32_t num_partitions = 0;
@@ -37,16 +37,16 @@ struct CheckpointFacts {
 format::CheckpointManifest MakeManifest(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
 // Returns the files of a snapshot: all files of a checkpoint except learnable rows. They share the snapshot's tensors.
 format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot);
-// Returns the snapshot of a loaded checkpoint, which shares its tensors. InvalidArgument if torch lacks the dtype of a
-// tensor.
+// Returns the snapshot of a loaded checkpoint, which shares its tensors. InvalidArgument if a tensor has the dtype U16,
+// U32 or U64.
 Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint);
 
-// Returns OK if the run may resume from the checkpoint. FailedPrecondition names the differences: fields that determine
-// results, or a number of epochs that is smaller than the checkpoint's position.
+// Returns OK if the run may resume from the checkpoint. FailedPrecondition if fields that determine the results differ,
+// or if the checkpoint is in an epoch that the job does not have; the message names the differences.
 Status CheckFits(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
-// Returns a sentence for each difference that is accepted, with its effect on the results. Empty: the results are
-// bitwise those of an uninterrupted run.
-std::vector<std::string> ChangesSince(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
+// Returns a text for each difference that CheckFits accepts between the run and the run that wrote the checkpoint, with
+// its effect on the results. Empty: the results are bitwise those of an uninterrupted run.
+std::vector<std::string> DescribeChanges(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
 }  // namespace espalier::trainer

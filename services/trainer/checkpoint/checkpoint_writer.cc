@@ -1,8 +1,8 @@
 // Each checkpoint has its own thread and its own CheckpointIntake: Begin starts the thread, TakeRows passes pieces of
 // learnable rows, and HandOver ends the intake with the snapshot. Upload writes pieces as they arrive, then the other
 // files, then the manifest, which commits the checkpoint, and finally prunes older checkpoints. busy_ is true until the
-// thread is done; summary_, verdicts_ and last_report_ belong to the thread until it is joined. If the upload fails, it
-// still drains the intake, so that the training thread never blocks on it.
+// thread is done; summary_, verdicts_ and last_report_ belong to the thread until it is joined. If the upload fails,
+// the thread still drains the intake, so that the training thread does not block in TakeRows.
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <chrono>
@@ -24,7 +24,8 @@ uint64_t UnixSeconds() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
 }
 
-Status UnlessOutOfMemory(const std::function<Status()>& work) {
+// Returns the status of `work`, or ResourceExhausted if it throws an exception, such as std::bad_alloc.
+Status CatchExceptions(const std::function<Status()>& work) {
   try {
     return work();
   } catch (const std::exception& error) {
@@ -35,18 +36,18 @@ Status UnlessOutOfMemory(const std::function<Status()>& work) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
-    : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.when) {
+    : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.settings) {
   if (options_.loaded.has_value()) verdicts_[*options_.loaded] = Status();
-  if (trigger_.HasAny()) metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
+  if (trigger_.HasInterval()) metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
 }
 
 CheckpointWriter::~CheckpointWriter() {
   expedited_ = true;
-  Wait();
+  JoinUpload();
 }
 
-void CheckpointWriter::Wait() {
-  if (being_filled_ != nullptr) std::exchange(being_filled_, nullptr)->End(std::nullopt);
+void CheckpointWriter::JoinUpload() {
+  if (open_intake_ != nullptr) std::exchange(open_intake_, nullptr)->End(std::nullopt);
   if (uploading_.joinable()) uploading_.join();
 }
 
@@ -67,7 +68,7 @@ bool CheckpointWriter::WaitForSnapshotSlot(Deadline deadline) {
 }
 
 Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
-  Wait();  // blocks only after a stop request: in other cases the caller has waited for a slot
+  JoinUpload();  // blocks only after a stop request: otherwise the caller has waited for a slot
   const format::CheckpointId id{options_.facts.incarnation,
                                 uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
   const auto intake = std::make_shared<CheckpointIntake>(options_.max_bytes_of_rows);
@@ -87,34 +88,34 @@ Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
     });
   } catch (const std::exception& error) {  // no thread can be created, or no memory
     end();
-    return ResourceExhausted(std::string("no thread: ") + error.what());
+    return ResourceExhausted(std::string("cannot start the uploading thread: ") + error.what());
   }
-  being_filled_ = intake;
+  open_intake_ = intake;
   return Status();
 }
 
 Status CheckpointWriter::HandOver(LoopSnapshot snapshot) {
-  if (being_filled_ == nullptr) RETURN_IF_ERROR(Begin(snapshot.epoch, snapshot.next_step));
-  std::exchange(being_filled_, nullptr)->End(std::move(snapshot));
+  if (open_intake_ == nullptr) RETURN_IF_ERROR(Begin(snapshot.epoch, snapshot.next_step));
+  std::exchange(open_intake_, nullptr)->End(std::move(snapshot));
   return Status();
 }
 
 Result<bool> CheckpointWriter::TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                                         Deadline deadline) {
-  if (being_filled_ == nullptr) RETURN_IF_ERROR(Begin(epoch, next_step));
-  return being_filled_->Give(piece, deadline);
+  if (open_intake_ == nullptr) RETURN_IF_ERROR(Begin(epoch, next_step));
+  return open_intake_->Give(piece, deadline);
 }
 
 void CheckpointWriter::Save(LoopSnapshot snapshot) {
-  trigger_.Taken();
+  trigger_.Reset();
   is_delayed_ = false;
   if (const Status handed = HandOver(std::move(snapshot)); !handed.ok()) CannotSave(handed);
 }
 
 void CheckpointWriter::CannotSave(const Status& why) {
-  trigger_.Taken();
+  trigger_.Reset();
   is_delayed_ = false;
-  Wait();  // abandons the rows taken so far
+  JoinUpload();  // abandons the rows taken so far
   ++summary_.num_failed;
   metrics_.failed.Add();
   Log(Level::kWarning, "checkpoint not taken", {{"error", why}});
@@ -123,12 +124,12 @@ void CheckpointWriter::CannotSave(const Status& why) {
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
   Expedite();
   RETURN_IF_ERROR(HandOver(std::move(snapshot)).While("writing the last checkpoint"));
-  Wait();
+  JoinUpload();
   return last_report_->status.While("writing the last checkpoint, " + last_report_->folder);
 }
 
 CheckpointSummary CheckpointWriter::Finish() {
-  Wait();
+  JoinUpload();
   return summary_;
 }
 
@@ -137,7 +138,7 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   std::optional<format::CheckpointWrite> write;
   CheckpointReport report;
   report.folder = format::CheckpointFolderName(id);
-  report.status = UnlessOutOfMemory([&] { return WriteRows(intake, id, &write); });
+  report.status = CatchExceptions([&] { return WriteRows(intake, id, &write); });
   if (!report.status.ok()) intake.Fail(report.status);
   while (intake.NextPiece().has_value()) continue;  // until the training thread has called End
   std::optional<LoopSnapshot> snapshot = intake.TakeSnapshot();
@@ -147,7 +148,7 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   report.next_step = snapshot->next_step;
   report.snapshot_seconds = snapshot->seconds;
   if (report.status.ok()) {
-    report.status = UnlessOutOfMemory([&]() -> Status {
+    report.status = CatchExceptions([&]() -> Status {
       ASSIGN_OR_RETURN(const format::CheckpointManifest written, WriteRest(*snapshot, write));
       report.size_bytes = written.size_bytes();
       return Status();
@@ -160,17 +161,17 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   return report;
 }
 
-Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const CheckpointIntake& intake,
-                                                                      const format::CheckpointId& id) {
+Result<std::optional<format::CheckpointWrite>> CheckpointWriter::OpenWrite(const CheckpointIntake& intake,
+                                                                           const format::CheckpointId& id) {
   const auto& [store, prefix] = options_.to;
   Result<format::CheckpointWrite> write = format::CheckpointWrite::Begin(*store, prefix, id);
   if (write.status().code() == StatusCode::kAlreadyExists) {
     // This incarnation has written the checkpoint before and then resumed from an older one. The same steps give the
     // same state, so an intact checkpoint is kept. A corrupt one, which the resumed run could not read, is replaced.
     const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
-    const Status standing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
-    if (standing.ok()) return std::optional<format::CheckpointWrite>();
-    if (!format::IsCheckpointCorruption(standing.code())) return standing;
+    const Status existing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
+    if (existing.ok()) return std::optional<format::CheckpointWrite>();
+    if (!format::IsCheckpointCorruption(existing.code())) return existing;
     Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
     RETURN_IF_ERROR(format::RemoveCheckpoint(*store, folder));
     write = format::CheckpointWrite::Begin(*store, prefix, id);
@@ -182,7 +183,7 @@ Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const Chec
 Status CheckpointWriter::WriteRows(CheckpointIntake& intake, const format::CheckpointId& id,
                                    std::optional<format::CheckpointWrite>* write) {
   RETURN_IF_ERROR(Failpoint("checkpoint.snapshot"));
-  ASSIGN_OR_RETURN(*write, Open(intake, id));
+  ASSIGN_OR_RETURN(*write, OpenWrite(intake, id));
   for (uint64_t number = 0; const auto piece = intake.NextPiece(); ++number) {
     if (write->has_value()) RETURN_IF_ERROR((*write)->Put(format::LearnablePieceKey(number), *piece));
   }
@@ -204,13 +205,13 @@ Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapsho
     }
     Result<format::CheckpointManifest> written = write->Commit(std::move(manifest));
     if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
-    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // committed meanwhile by an earlier process
+    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // an earlier process has committed it meanwhile
   }
   return format::ReadCheckpointManifest(*store, folder);
 }
 
 void CheckpointWriter::Prune(const format::CheckpointId& own) {
-  const auto keep = static_cast<uint64_t>(std::max<int64_t>(options_.when.keep, 1));
+  const auto keep = static_cast<uint64_t>(std::max<int64_t>(options_.settings.keep, 1));
   const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verdicts_,
                                                [this] { return !expedited_.load(); });
   if (!pruned.ok()) {

@@ -4,7 +4,7 @@
 //
 // There is one upload at a time. If the previous upload is still running when the next checkpoint is due, that
 // checkpoint is delayed until the first step after the upload has finished. Training waits for an upload only while
-// learnable rows are copied, and at its end.
+// learnable rows are copied, and at the end of training.
 #pragma once
 
 #include <atomic>
@@ -35,15 +35,15 @@ struct CheckpointSummary {
 
 struct CheckpointWriterOptions {
   storage::StoreLocation to;  // the folder of checkpoints
-  job::Checkpoint when;
+  job::Checkpoint settings;
   CheckpointFacts facts;
   std::optional<format::CheckpointId> loaded;  // a checkpoint in `to` that this process has read and verified
   CheckpointMetrics metrics;
   std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called on the uploading thread
-  size_t max_bytes_of_rows = size_t{256} << 20;                // limit for learnable rows in memory
+  size_t max_bytes_of_rows = size_t{256} << 20;                // limit for the rows in CheckpointIntake
 };
 
-// All functions must be called by one thread.
+// All functions must be called by one thread. The overrides are documented in SnapshotSink.
 class CheckpointWriter final : public SnapshotSink {
  public:
   explicit CheckpointWriter(CheckpointWriterOptions options);
@@ -54,12 +54,11 @@ class CheckpointWriter final : public SnapshotSink {
   bool WaitForSnapshotSlot(Deadline deadline) override;
   Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                         Deadline deadline) override;
-  bool WantsEnd() const override { return trigger_.HasAny(); }
+  bool WantsEnd() const override { return trigger_.HasInterval(); }
   // If the checkpoint cannot be written, logs a warning and counts the failure.
   void Save(LoopSnapshot snapshot) override;
   void CannotSave(const Status& why) override;
-  // Saves time after a stop request: stops reading older checkpoints. Checkpoints whose removal requires such reads are
-  // kept.
+  // Ends the verification of checkpoints that precedes pruning. Old checkpoints whose removal needs it are kept.
   void Expedite() override { expedited_ = true; }
   Status SaveLast(LoopSnapshot snapshot) override;
 
@@ -67,38 +66,41 @@ class CheckpointWriter final : public SnapshotSink {
   CheckpointSummary Finish();
 
  private:
-  // Abandons a checkpoint whose rows were taken but whose snapshot was not handed over, and waits for the running
-  // upload.
-  void Wait();
-  // Starts the thread that uploads what being_filled_ receives. ResourceExhausted if no thread can be created.
+  // Abandons the checkpoint of open_intake_, if there is one, and waits for the running upload.
+  void JoinUpload();
+  // Makes open_intake_ and starts the thread that uploads from it. ResourceExhausted if no thread can be created.
   Status Begin(uint32_t epoch, uint32_t next_step);
   // Passes the snapshot to the uploading thread, which completes the checkpoint.
   Status HandOver(LoopSnapshot snapshot);
   // Uploads and commits one checkpoint, frees the snapshot, then prunes older checkpoints. Returns nullopt if the
   // checkpoint was abandoned. Runs on the uploading thread.
   std::optional<CheckpointReport> Upload(CheckpointIntake& intake, const format::CheckpointId& id);
-  // Uploads the pieces of the intake until its end. Leaves `write` empty if the checkpoint exists already.
+  // Opens `write` and uploads the pieces of the intake until its end. Leaves `write` empty, and skips the pieces, if
+  // the checkpoint exists already and is intact.
   Status WriteRows(CheckpointIntake& intake, const format::CheckpointId& id,
                    std::optional<format::CheckpointWrite>* write);
   // Uploads the remaining files and commits. Returns the manifest that is in the store afterwards.
   Result<format::CheckpointManifest> WriteRest(const LoopSnapshot& snapshot,
                                                std::optional<format::CheckpointWrite>& write);
-  // Begins the upload. Returns nullopt if the checkpoint exists already and is intact.
-  Result<std::optional<format::CheckpointWrite>> Open(const CheckpointIntake& intake, const format::CheckpointId& id);
+  // Begins the upload. Returns nullopt if the checkpoint exists already and is intact; replaces it if it is corrupt.
+  Result<std::optional<format::CheckpointWrite>> OpenWrite(const CheckpointIntake& intake,
+                                                           const format::CheckpointId& id);
+  // Removes old checkpoints after `own` was committed (format::PruneCheckpoints). Logs errors.
   void Prune(const format::CheckpointId& own);
+  // Adds the report to the totals, the metrics and the log, and passes it to on_checkpoint.
   void Record(const CheckpointReport& report, uint64_t global_step);
 
   const CheckpointWriterOptions options_;
   CheckpointMetrics metrics_;
   CheckpointTrigger trigger_;
-  bool is_delayed_ = false;                         // the due checkpoint is delayed, which was logged and counted
-  CheckpointSummary summary_;                       // owned by the uploading thread while it runs, else by the caller
-  format::CheckpointVerdicts verdicts_;             // owned as summary_
-  std::optional<CheckpointReport> last_report_;     // owned as summary_
-  std::shared_ptr<CheckpointIntake> being_filled_;  // null: no checkpoint was begun, or it was handed over
+  bool is_delayed_ = false;                        // the due checkpoint is delayed; logged and counted once
+  CheckpointSummary summary_;                      // owned by the uploading thread while it runs, else by the caller
+  format::CheckpointVerdicts verdicts_;            // same owner as summary_
+  std::optional<CheckpointReport> last_report_;    // same owner as summary_
+  std::shared_ptr<CheckpointIntake> open_intake_;  // of the checkpoint that was begun but not handed over; may be null
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread is working on a checkpoint
-  std::atomic<bool> expedited_{false};         // atomic, because the uploading thread reads it between blocks
+  std::atomic<bool> expedited_{false};         // atomic, because the uploading thread reads it
   std::thread uploading_;
 };
 

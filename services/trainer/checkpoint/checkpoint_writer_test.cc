@@ -66,7 +66,7 @@ TEST(CheckpointWriterTest, ExpediteStopsVerificationOfOlderCheckpoints) {
   const torch::Tensor parameters = torch::ones({6});
   CheckpointWriterOptions options;
   options.to = {store, kPrefix};
-  options.when.keep = 2;
+  options.settings.keep = 2;
   options.facts = FactsOfTiny();
   CheckpointWriter writer(std::move(options));
   writer.Save(SnapshotAt(3, parameters));

@@ -20,44 +20,45 @@ struct LoopSnapshot {
   // evaluation.
   uint32_t epoch = 0;
   uint32_t next_step = 0;
-  bool stopped_early = false;
+  bool stopped_early = false;  // early stopping has ended training
 
-  std::vector<EpochReport> epochs;  // finished epochs: 0, 1, ...
-  EpochReport partial;              // of the current epoch; its loss is the sum over its seeds so far
-  std::vector<double> first_epoch_losses;
+  std::vector<EpochReport> epochs;         // finished epochs: 0, 1, ...
+  EpochReport partial;                     // the current epoch so far; `loss` is the sum over the seeds, not the mean
+  std::vector<double> first_epoch_losses;  // of epoch 0, by step
+  // The state of EarlyStopping.
   uint32_t best_epoch = 0;
   std::optional<double> best_validation;
   int64_t evaluations_since_best = 0;
-  std::optional<double> validation;  // of `model`, if it was just evaluated
+  std::optional<double> validation;  // the metric of `model`, if the model was evaluated at this position
 
   NamedTensors model;      // parameters and buffers
   NamedTensors best;       // parameters and buffers of best_epoch; empty before the first evaluation
   NamedTensors optimizer;  // from Optimizer::State
-  double seconds = 0;      // duration of the copy, including the learnable rows that TakeRows has received
+  double seconds = 0;      // duration of the copy, including that of the learnable rows (TakeRows)
 };
 
-// The position of a loop when it asks whether to save.
+// The position of a training loop at the end of a step, for SnapshotSink::WantsAfter.
 struct StepsDone {
   uint32_t epoch = 0;
   uint64_t global_steps = 0;  // including the current step
-  bool ends_epoch = false;    // then the state is saved after the epoch's evaluation
+  bool ends_epoch = false;    // if true, the state is saved after the epoch's evaluation
 };
 
 // Saves snapshots on rank 0. Called by the training thread.
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
-  // Returns false if this rank saves no snapshots. The loop then takes none.
+  // Returns false if this rank saves no snapshots; the training loop then makes none.
   virtual bool saves() const { return true; }
   // Returns true if the state after this step should be saved. Called at every step, before the all-reduce that also
   // transmits the answer to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
-  // Waits until no earlier snapshot is being saved. Returns false if one is still being saved at the deadline. The sink
-  // never holds the rows of two snapshots at the same time.
+  // Waits until no earlier snapshot is being saved, so that the sink never holds the rows of two snapshots. Returns
+  // false if one is still being saved at the deadline.
   virtual bool WaitForSnapshotSlot(Deadline deadline) = 0;
-  // Takes one piece of the learnable rows of the state at `epoch` and `next_step`, to be saved in the background.
-  // Returns false if the deadline passes before there is room for it. After the last piece the caller calls Save or
-  // SaveLast; after an error, CannotSave.
+  // Takes one piece (data/learnable_rows.h) of the learnable rows at `epoch` and `next_step`, to be saved in the
+  // background. Returns false if the deadline passes before there is room for the piece. After the last piece the
+  // caller calls Save or SaveLast; after an error, CannotSave.
   virtual Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
                                 Deadline deadline) = 0;
   // Returns true if the state at the end of training should be saved.

@@ -1,7 +1,7 @@
-// Rank 0 chooses: the newest of the run's own checkpoints (of this or an earlier incarnation) that loads, otherwise the
-// one named by the user. It checks that the checkpoint fits the run, then broadcasts the manifest and the stored bytes
-// of all files except learnable rows; every rank parses them itself, so that no rank but 0 needs the store. Learnable
-// rows may be larger than memory, so they are read later, piece by piece, by the function in next_rows.
+// Rank 0 chooses the newest of the run's own checkpoints (of this or an earlier incarnation) that loads, otherwise the
+// checkpoint that the user named. It checks that the checkpoint fits the run, then broadcasts the manifest and the
+// stored bytes of all files except learnable rows. Every rank parses these bytes, so that only rank 0 needs the store.
+// Learnable rows may be larger than memory, so they are read later, piece by piece, by the function in next_rows.
 #include "services/trainer/checkpoint/resume.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using format::LoadedCheckpoint;
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr size_t kBroadcastBytes = size_t{64} << 20;
+constexpr size_t kBroadcastBytes = size_t{64} << 20;  // at most, per operation
 
 struct Choice {
   std::string from;
@@ -31,19 +31,21 @@ struct Choice {
   bool is_own = false;  // one of the run's own checkpoints
 };
 
-std::string DescribePlace(const storage::StoreLocation& at, const std::string& folder) {
+std::string DescribeLocation(const storage::StoreLocation& at, const std::string& folder) {
   return at.store->Describe() + (folder.empty() ? "" : "/" + folder);
 }
 
-Result<std::optional<LoadedCheckpoint>> NewestIn(const storage::StoreLocation& at, const std::string& prefix,
-                                                 uint64_t up_to_incarnation) {
-  ASSIGN_OR_RETURN(format::NewestCheckpoint newest, format::NewestGood(*at.store, prefix, up_to_incarnation));
+// Loads the newest checkpoint that can be loaded, of incarnations up to `up_to_incarnation`; nullopt: none. Logs
+// checkpoints that cannot be loaded.
+Result<std::optional<LoadedCheckpoint>> LoadNewest(const storage::StoreLocation& at, const std::string& prefix,
+                                                   uint64_t up_to_incarnation) {
+  ASSIGN_OR_RETURN(format::NewestCheckpoint newest, format::LoadNewestCheckpoint(*at.store, prefix, up_to_incarnation));
   for (const format::SkippedCheckpoint& skipped : newest.skipped) {
     Log(Level::kError, "skipping a checkpoint that cannot be loaded",
-        {{"checkpoint", DescribePlace(at, skipped.folder)}, {"error", skipped.why}});
+        {{"checkpoint", DescribeLocation(at, skipped.folder)}, {"error", skipped.why}});
   }
   if (!newest.loaded.has_value() && !newest.skipped.empty()) {
-    Log(Level::kError, "there are checkpoints, but none can be loaded", {{"in", DescribePlace(at, prefix)}});
+    Log(Level::kError, "there are checkpoints, but none can be loaded", {{"in", DescribeLocation(at, prefix)}});
   }
   return std::move(newest.loaded);
 }
@@ -55,9 +57,9 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
     const bool is_committed = listing.state != format::CheckpointState::kIncomplete;
     if (!is_committed || listing.id.incarnation != options.facts.incarnation) continue;
     return FailedPrecondition("incarnation " + std::to_string(options.facts.incarnation) +
-                              " has written checkpoints already, " +
-                              DescribePlace(options.checkpoints, listing.folder) +
-                              " for one: resume from them, start over with a higher incarnation, or remove them");
+                              " has written checkpoints already, for example " +
+                              DescribeLocation(options.checkpoints, listing.folder) +
+                              ": resume from them, start over with a higher incarnation, or remove them");
   }
   return Status();
 }
@@ -66,11 +68,11 @@ Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
 // newest one that can be loaded.
 Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
   ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*at.store, at.prefix));
-  if (place.is_one) return format::LoadCheckpoint(*at.store, place.prefix);
+  if (place.is_checkpoint) return format::LoadCheckpoint(*at.store, place.prefix);
   ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest,
-                   NewestIn(at, place.prefix, std::numeric_limits<uint64_t>::max()));
+                   LoadNewest(at, place.prefix, std::numeric_limits<uint64_t>::max()));
   if (newest.has_value()) return *std::move(newest);
-  return NotFound("no checkpoint can be loaded from " + DescribePlace(at, place.prefix));
+  return NotFound("no checkpoint can be loaded from " + DescribeLocation(at, place.prefix));
 }
 
 // Chooses and loads a checkpoint, on rank 0. nullopt: start from the beginning.
@@ -81,24 +83,24 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
     return std::optional<Choice>();
   }
   if (own.store != nullptr) {
-    ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, NewestIn(own, own.prefix, options.facts.incarnation));
+    ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, LoadNewest(own, own.prefix, options.facts.incarnation));
     if (newest.has_value())
-      return std::optional(Choice{DescribePlace(own, newest->folder), own.store, *std::move(newest), true});
+      return std::optional(Choice{DescribeLocation(own, newest->folder), own.store, *std::move(newest), true});
   }
   if (options.resume_from.store == nullptr) return std::optional<Choice>();
   Result<LoadedCheckpoint> named = LoadNamed(options.resume_from);
   if (!named.ok()) return std::move(named).status().While("the checkpoint to resume from");
   const storage::StoreLocation& at = options.resume_from;
-  return std::optional(Choice{DescribePlace(at, named->folder), at.store, *std::move(named), false});
+  return std::optional(Choice{DescribeLocation(at, named->folder), at.store, *std::move(named), false});
 }
 
-// Chooses a checkpoint as Choose does, and checks that it fits the run.
+// Returns the checkpoint that Choose returns, after checking that it fits the run.
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   ASSIGN_OR_RETURN(std::optional<Choice> choice, Choose(options));
   if (!choice.has_value()) return choice;
   const format::CheckpointManifest& manifest = choice->checkpoint.manifest;
   RETURN_IF_ERROR(CheckFits(manifest, options.facts).While("resuming from " + choice->from));
-  for (const std::string& change : ChangesSince(manifest, options.facts)) {
+  for (const std::string& change : DescribeChanges(manifest, options.facts)) {
     Log(Level::kWarning, "resuming with other settings", {{"change", change}});
   }
   Log(Level::kInfo, "resuming",
@@ -109,7 +111,7 @@ Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
   return choice;
 }
 
-// Broadcasts bytes from rank 0, in pieces, so that no single operation takes long.
+// Broadcasts bytes from rank 0, in several operations of limited size, so that none of them takes long.
 Status BroadcastBytes(std::span<std::byte> bytes, collective::Collective& collective, const Timeouts& timeouts) {
   for (size_t offset = 0; offset < bytes.size(); offset += kBroadcastBytes) {
     RETURN_IF_ERROR(collective.Broadcast(bytes.subspan(offset, std::min(kBroadcastBytes, bytes.size() - offset)),
@@ -127,8 +129,8 @@ Result<std::string> BroadcastText(std::string text, collective::Collective& coll
 }
 
 // Broadcasts rank 0's choice. Ranks other than 0 pass nullopt. All ranks return the same choice.
-Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Collective& collective,
-                                    const Timeouts& timeouts) {
+Result<std::optional<Choice>> BroadcastChoice(std::optional<Choice> own, collective::Collective& collective,
+                                              const Timeouts& timeouts) {
   if (collective.size() == 1) return own;
   std::string manifest_text = own.has_value() ? CheckpointManifestToJson(own->checkpoint.manifest) : "";
   ASSIGN_OR_RETURN(manifest_text, BroadcastText(std::move(manifest_text), collective, timeouts));
@@ -138,10 +140,10 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   ASSIGN_OR_RETURN(choice.checkpoint.manifest, format::CheckpointManifestFromJson(manifest_text));
   Status parsed;
   for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
-    const bool has_it = own.has_value();
+    const bool is_root = own.has_value();
     if (format::IsLearnablePiece(entry.key)) continue;  // rank 0 restores these on their owners
-    auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
-                                                      : std::string(entry.size_bytes, '\0'));
+    auto bytes = std::make_shared<std::string>(is_root ? *own->checkpoint.bytes.at(entry.key)
+                                                       : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));
     auto file = format::ParseStoredSafetensors(entry, std::move(bytes), entry.key);
     if (parsed.ok()) parsed = file.status();
@@ -177,7 +179,8 @@ NextPiece OpenPieces(std::shared_ptr<storage::ObjectStore> store, std::string fo
 
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective) {
   Result<std::optional<Choice>> own = std::optional<Choice>();
-  // On a thread of its own, because a checkpoint may be large and its store slow.
+  // Runs on a side thread, because loading a large checkpoint from a slow store may take longer than a collective
+  // operation may wait.
   const auto load = [&] {
     own = ChooseFitting(options);
     return own.status();
@@ -190,7 +193,7 @@ Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options,
     if ((*own)->is_own) loaded = checkpoint.manifest.id;
     next_rows = OpenPieces((*own)->store, checkpoint.folder, checkpoint.manifest);
   }
-  ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));
+  ASSIGN_OR_RETURN(const std::optional<Choice> choice, BroadcastChoice(*std::move(own), collective, options.timeouts));
   if (!choice.has_value()) return std::optional<ResumePoint>();
   ASSIGN_OR_RETURN(LoopSnapshot snapshot, ToSnapshot(choice->checkpoint).While(choice->from));
   return std::optional(ResumePoint{choice->from, std::move(snapshot), std::move(next_rows), loaded});

@@ -13,14 +13,14 @@
 namespace espalier::trainer {
 
 enum class ResumeMode {
-  kAuto,   // from this run's newest checkpoint that loads, else `resume_from`, else the start
-  kNever,  // from the start; FailedPrecondition if this incarnation has written checkpoints
+  kAuto,   // resumes from the run's newest checkpoint that loads; without one, from `resume_from` if set
+  kNever,  // starts anew; FailedPrecondition if this incarnation has written checkpoints
 };
 
 struct ResumeOptions {
-  storage::StoreLocation checkpoints;  // the run's own checkpoints; no store: none
+  storage::StoreLocation checkpoints;  // the run's own checkpoints; null store: none
   ResumeMode mode = ResumeMode::kAuto;
-  storage::StoreLocation resume_from;  // a checkpoint or a folder of them; no store: none
+  storage::StoreLocation resume_from;  // a checkpoint or a folder of checkpoints; null store: none
   CheckpointFacts facts;
   Timeouts timeouts;
 };
@@ -28,15 +28,15 @@ struct ResumeOptions {
 struct ResumePoint {
   std::string from;  // location of the checkpoint, for messages
   LoopSnapshot snapshot;
-  NextPiece next_rows;                         // reads its learnable rows; set on rank 0 only
-  std::optional<format::CheckpointId> loaded;  // set on rank 0, if it is one of the run's own checkpoints
+  NextPiece next_rows;                         // reads the checkpoint's learnable rows; set on rank 0 only
+  std::optional<format::CheckpointId> loaded;  // the checkpoint, if it is one of the run's own; set on rank 0 only
 };
 
 // Returns the point at which the run resumes; nullopt: at the start. Every rank must call it and gets the same
 // snapshot. Only rank 0 reads the store. It reads learnable rows twice: once to verify checksums, and once when
-// next_rows is called. It logs checkpoints that do not load, and differences to the run that wrote the chosen
-// checkpoint. FailedPrecondition if the checkpoint belongs to another job (CheckFits); NotFound if `resume_from` has no
-// checkpoint that loads; or an error of the store.
+// next_rows is called. Rank 0 logs checkpoints that do not load, and differences to the run that wrote the chosen
+// checkpoint (DescribeChanges). FailedPrecondition if the checkpoint belongs to another job (CheckFits); NotFound if
+// `resume_from` has no checkpoint that loads; or an error of the store.
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective);
 
 }  // namespace espalier::trainer

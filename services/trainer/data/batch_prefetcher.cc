@@ -1,8 +1,9 @@
-// The thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a cache it
-// samples one mini-batch at a time. With a cache, it samples one mini-batch first, so that the first step does not wait
-// for the sampling of others. It then samples two for each mini-batch whose rows it gathers, until options.cache.steps
-// mini-batches wait. Next returns an error of sampling after the mini-batches that were sampled before it. The growth
-// of the window depends only on the number of steps, so that the counts of a cache are reproducible.
+// The prefetcher's thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a
+// cache it samples one mini-batch at a time. With a cache, it samples one mini-batch first, so that the first step does
+// not wait for the sampling of later ones. It then samples two for each mini-batch whose rows it gathers, until
+// options.cache.steps mini-batches wait. If sampling fails, Next first returns the mini-batches that were sampled
+// before the error. The growth of the window depends only on the number of steps, so that the cache's counts of hits
+// and misses are reproducible.
 #include "services/trainer/data/batch_prefetcher.h"
 
 #include <utility>
@@ -24,7 +25,7 @@ size_t CountBytes(const TypedRows& rows) {
   return bytes;
 }
 
-std::string NameOfStep(uint32_t epoch, uint32_t step) {
+std::string DescribeStep(uint32_t epoch, uint32_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
 
@@ -33,7 +34,7 @@ std::string NameOfStep(uint32_t epoch, uint32_t step) {
 BatchPrefetcher::BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options)
     : source_(source),
       options_(options),
-      data_(options.cache.rows == nullptr ? data : data.ReadingFrom(*options.cache.rows)),
+      data_(options.cache.rows == nullptr ? data : data.WithRowSource(*options.cache.rows)),
       epoch_(options.first_epoch),
       step_(options.first_step),
       window_({.rows = options.cache.rows,
@@ -65,11 +66,11 @@ Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_t
   SampleAhead(stop);
   if (stop.stop_requested()) return std::optional<BatchTensors>();  // the rows of waiting mini-batches are not needed
   if (window_.empty()) {
-    RETURN_IF_ERROR(*sampled_);
+    RETURN_IF_ERROR(*sampling_end_);
     return std::optional<BatchTensors>();
   }
   Sampled sampled = window_.Pop();
-  const std::string name = NameOfStep(sampled.batch.epoch, sampled.batch.step);
+  const std::string name = DescribeStep(sampled.batch.epoch, sampled.batch.step);
   Result<BatchTensors> batch = FetchRows(std::move(sampled));
   if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + name);
   return std::optional<BatchTensors>(*std::move(batch));
@@ -77,12 +78,12 @@ Result<std::optional<BatchTensors>> BatchPrefetcher::FetchNext(const std::stop_t
 
 void BatchPrefetcher::SampleAhead(const std::stop_token& stop) {
   window_.Grow();
-  while (!sampled_.has_value() && window_.HasRoom()) {
+  while (!sampling_end_.has_value() && window_.HasRoom()) {
     Result<std::optional<Sampled>> sampled = Sample(stop);
     if (!sampled.ok()) {
-      sampled_ = std::move(sampled).status();
+      sampling_end_ = std::move(sampled).status();
     } else if (!sampled->has_value()) {
-      sampled_ = Status();
+      sampling_end_ = Status();
     } else {
       window_.Push(**std::move(sampled));
     }
@@ -105,7 +106,7 @@ Result<std::optional<BatchPrefetcher::Sampled>> BatchPrefetcher::Sample(const st
     has_started_ = true;
   }
   Result<Sampled> sampled = SampleOne();
-  if (!sampled.ok()) return std::move(sampled).status().While("mini-batch of " + NameOfStep(epoch_, step_));
+  if (!sampled.ok()) return std::move(sampled).status().While("mini-batch of " + DescribeStep(epoch_, step_));
   ++step_;
   return std::optional<Sampled>(*std::move(sampled));
 }
@@ -120,7 +121,7 @@ Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
     return std::move(batch).status();
   }
   if (batch->epoch != epoch_ || batch->step != step_) {
-    return Internal("the source of mini-batches sent " + NameOfStep(batch->epoch, batch->step));
+    return Internal("the source of mini-batches sent " + DescribeStep(batch->epoch, batch->step));
   }
   if (batch->nodes.size() != data_.input_widths().size()) {
     return Internal("a mini-batch does not fit the graph's node types");
@@ -131,12 +132,12 @@ Result<BatchPrefetcher::Sampled> BatchPrefetcher::SampleOne() {
 Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
   sampler::ScheduledRowCache* const cache = options_.cache.rows;
   DeviceRows* const device = options_.cache.device;
-  // A mini-batch may wait for long in the cache's window, so its rows have a time limit of their own.
+  // With a cache, a mini-batch may wait for long in window_, so gathering its rows has a separate time limit.
   const Deadline deadline = options_.cache.is_used() ? Deadline::After(options_.data_timeout) : sampled.deadline;
   try {
     std::optional<sampler::StepPlan> plan;
     if (device != nullptr) plan = device->slots().TakeStep(sampled.batch.nodes);
-    // Moving the batch and the plan does not move their nodes.
+    // The nodes must stay in place until EndStep: moving the batch and the plan does not move the elements of vectors.
     if (cache != nullptr) {
       cache->BeginStep(plan.has_value() ? plan->missing_nodes : sampled.batch.nodes, /*reads_all=*/!plan.has_value());
     }
@@ -154,7 +155,7 @@ Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
       device_metrics_.Update(device->slots().counts(), device->memory_bytes());
     }
     return fetched;
-  } catch (const std::exception& error) {  // for example torch, out of memory
+  } catch (const std::exception& error) {  // for example c10::Error if memory is exhausted
     return ResourceExhausted(error.what());
   }
 }

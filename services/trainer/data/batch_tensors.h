@@ -20,8 +20,8 @@ struct BatchTensors {
   // no learnable rows.
   TypedRows learnable;
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
-  GraphDegrees degrees;                     // empty unless the model needs them (NodeData::FetchDegrees)
-  torch::Tensor labels;                     // of the seed nodes, as in losses.h; undefined for tasks on edges
+  GraphDegrees degrees;                     // empty unless the model needs degrees (NodeData::SetDegreeSource)
+  torch::Tensor labels;                     // of the seed nodes, as losses.h expects them; undefined for tasks on edges
   // If set, `features` and `original_ids` have rows of plan->missing_nodes only, until DeviceRows completes them.
   std::optional<sampler::StepPlan> plan;
   double sample_seconds = 0;  // time spent waiting for the mini-batch
@@ -30,7 +30,7 @@ struct BatchTensors {
 
 // Gathers the features, original ids, degrees and labels of a mini-batch. Row i of a type's features and original ids
 // belongs to node i of batch.nodes of this type. With temporal sampling, a node that occurs at two times has two rows.
-// With a plan, gathers features and original ids of its missing nodes only, and keeps the plan.
+// With a plan, gathers features and original ids of plan->missing_nodes only, and stores the plan in the result.
 // Returns Internal if the mini-batch does not fit the node types of the graph.
 Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline,
                                 std::optional<sampler::StepPlan> plan = std::nullopt);

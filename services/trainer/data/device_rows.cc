@@ -1,6 +1,6 @@
-// A step's features are put together on the device: rows from slots and rows that the host has gathered each go to
-// their places. Only then are rows stored, because a stored row may replace one that this step reads. No index occurs
-// twice in a copy, so the result does not depend on the order of threads on the device.
+// The features of a step are combined on the device: rows from slots and rows that the host has gathered are copied to
+// their places. New rows are stored in slots afterwards, because a stored row may replace one that this step reads. No
+// index occurs twice in a copy, so the result does not depend on the order of threads on the device.
 #include "services/trainer/data/device_rows.h"
 
 #include <string>
@@ -20,13 +20,14 @@ torch::Tensor ToIndices(const std::vector<int64_t>& indices, torch::Device devic
 torch::Tensor RowSlots::Apply(const sampler::SlotPlan& plan, const torch::Tensor& missing) {
   const torch::NoGradGuard no_grad;
   const torch::Device device = rows_.device();
-  const torch::Tensor read = missing.to(device);
+  const torch::Tensor gathered = missing.to(device);
   std::vector<int64_t> shape = rows_.sizes().vec();
   shape[0] = static_cast<int64_t>(plan.hit_places.size() + plan.missing_places.size());
   torch::Tensor rows = torch::empty(shape, rows_.options());
   rows.index_copy_(0, ToIndices(plan.hit_places, device), rows_.index_select(0, ToIndices(plan.hit_slots, device)));
-  rows.index_copy_(0, ToIndices(plan.missing_places, device), read);
-  rows_.index_copy_(0, ToIndices(plan.stored_slots, device), read.index_select(0, ToIndices(plan.stored_rows, device)));
+  rows.index_copy_(0, ToIndices(plan.missing_places, device), gathered);
+  rows_.index_copy_(0, ToIndices(plan.stored_slots, device),
+                    gathered.index_select(0, ToIndices(plan.stored_rows, device)));
   return rows;
 }
 
@@ -72,7 +73,7 @@ Status DeviceRows::CompleteFeatures(BatchTensors* batch) {
       if (features_[type].has_value()) features = features_[type]->Apply(batch->plan->slots[type], features);
     }
   } catch (const std::exception& error) {  // of torch, for example out of memory
-    return StatusOfTorch(error).While("putting features together on the device");
+    return FromTorchError(error).While("combining features on the device");
   }
   batch->plan.reset();
   return Status();

@@ -1,5 +1,6 @@
-// Feature rows that a trainer keeps in its device's memory (spec.trainers.featureCache.deviceMemory). A mini-batch's
-// rows that are there are neither gathered nor copied to the device. The values that a step reads do not depend on it.
+// Feature rows that a trainer keeps in its device's memory (spec.trainers.featureCache.deviceMemory). Rows of a
+// mini-batch that are already on the device are neither gathered nor copied again. Steps read the same values as
+// without this cache.
 #pragma once
 
 #include <memory>
@@ -20,31 +21,32 @@ class RowSlots {
   RowSlots(const std::vector<int64_t>& shape, const torch::TensorOptions& options)
       : rows_(torch::empty(shape, options)) {}
 
-  // Carries out a plan. Returns the rows of all nodes of the step, on the device of the slots. `missing` has those that
-  // the plan does not find in slots, on any device. Throws the exceptions of torch.
+  // Returns the rows of all nodes of the plan's step, on the device of the slots, and stores rows in slots as planned.
+  // `missing` contains the rows that are not in slots, in the order of StepPlan::missing_nodes, on any device. Throws
+  // the exceptions of torch.
   torch::Tensor Apply(const sampler::SlotPlan& plan, const torch::Tensor& missing);
 
  private:
   torch::Tensor rows_;
 };
 
-// Two threads use it, one for each group of functions.
+// Used by two threads: each group of functions below is for one of them.
 class DeviceRows {
  public:
   // Allocates slots for the feature rows of all node types, at most `memory_bytes`, and slots in host memory for their
-  // original ids. ResourceExhausted: the device does not have so much free memory. Internal: the device fails.
+  // original ids. ResourceExhausted: the device has too little free memory. Internal: the device fails.
   static Result<std::unique_ptr<DeviceRows>> Make(uint64_t memory_bytes, const graph::PartitionBook& book,
                                                   const NodeData& data, torch::Device device);
 
-  // For the thread that gathers mini-batches.
+  // For the thread that gathers mini-batches: plans the steps.
   sampler::ScheduledSlots& slots() { return slots_; }
-  // Replaces original ids of the missing nodes by those of all nodes. Call it for each mini-batch, in step order.
-  // Throws the exceptions of torch.
+  // Replaces the original ids of the missing nodes by the original ids of all nodes. Call it for each mini-batch, in
+  // step order. Throws the exceptions of torch.
   void CompleteIds(BatchTensors* batch);
 
-  // For the thread that trains.
-  // Replaces features of the missing nodes by those of all nodes, on the device. Call it for each mini-batch, in step
-  // order. ResourceExhausted: the device's memory is full.
+  // For the thread that trains. Replaces the features of the missing nodes by the features of all nodes, on the device,
+  // and removes the plan from the mini-batch. Call it for each mini-batch, in step order. ResourceExhausted: the
+  // device's memory is full.
   Status CompleteFeatures(BatchTensors* batch);
 
   // Returns the memory of the slots on the device, in bytes. Thread-safe.

@@ -1,7 +1,7 @@
 // Before training, the ranks read all labels once: rank r of T reads the chunks r, r + T, ... of each part and counts
 // them in a LabelCensus, which is then merged over ranks. This validates every label and gives the number of outputs.
-// Reads are limited by number and by bytes. A chunk of an evaluation is read in equal pieces that divide its size, so
-// that piece boundaries coincide with the steps of the seed query.
+// Reads are limited in the number of labels and in bytes. A chunk of an evaluation is read in requests of equal size
+// that divides the size of the chunk, because a seed query addresses edges as step times batch_size.
 #include "services/trainer/data/edge_target.h"
 
 #include <algorithm>
@@ -26,14 +26,14 @@ constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kV
 constexpr uint64_t kMaxLabelsPerRead = uint64_t{1} << 16;
 constexpr uint64_t kMaxLabelBytesPerRead = uint64_t{16} << 20;
 
-// The findings of one rank about the split's labels.
+// The labels that one rank, or all ranks after a merge, have read.
 struct SeenLabels {
   LabelCensus census;
-  int64_t width = 0;        // values per label; 0: this rank has read none
+  int64_t width = 0;        // values per label; 0: no label was read
   int64_t label_bytes = 0;  // bytes per label; 0: the split has no edges
 };
 
-int64_t WidthOfRows(const Tensor& rows) {
+int64_t CountValuesPerRow(const Tensor& rows) {
   int64_t width = 1;
   for (size_t i = 1; i < rows.shape().size(); ++i) width *= rows.shape()[i];
   return width;
@@ -43,11 +43,11 @@ uint64_t LabelsPerRead(uint64_t label_bytes) {
   return std::clamp<uint64_t>(kMaxLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMaxLabelsPerRead);
 }
 
-// Returns the number of bytes per label, from the first edge of a part that has edges.
-Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
-                                 const Timeouts& timeouts) {
-  ASSIGN_OR_RETURN(const sampler::GlobalBatch first,
-                   EdgesOfChunk(target, graph, part, /*chunk=*/0, /*size=*/1, true, timeouts.ForData()));
+// Reads the label of the first edge of a part, which must have edges, and returns its size in bytes.
+Result<uint64_t> ReadLabelBytes(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                const Timeouts& timeouts) {
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch first, ReadEdgeChunk(target, graph, part, /*chunk=*/0, /*size=*/1,
+                                                                   /*with_labels=*/true, timeouts.ForData()));
   return first.rows.row_bytes();
 }
 
@@ -59,13 +59,13 @@ Result<SeenLabels> ScanLabels(const EdgeTarget& target, const GraphAccess& graph
   for (const SplitPartName part : kEveryPart) {
     ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
     if (count == 0) continue;
-    ASSIGN_OR_RETURN(const uint64_t label_bytes, FirstLabelBytes(target, graph, part, timeouts));
+    ASSIGN_OR_RETURN(const uint64_t label_bytes, ReadLabelBytes(target, graph, part, timeouts));
     seen.label_bytes = static_cast<int64_t>(label_bytes);
     const uint64_t per_read = LabelsPerRead(label_bytes);
     for (uint64_t chunk = rank.value; chunk * per_read < count; chunk += num_ranks) {
       ASSIGN_OR_RETURN(const sampler::GlobalBatch edges,
-                       EdgesOfChunk(target, graph, part, chunk, per_read, true, timeouts.ForData()));
-      seen.width = WidthOfRows(edges.rows);
+                       ReadEdgeChunk(target, graph, part, chunk, per_read, /*with_labels=*/true, timeouts.ForData()));
+      seen.width = CountValuesPerRow(edges.rows);
       EdgeTarget checked = target;
       if (target.loss == LossKind::kCrossEntropy) {
         if (seen.width != 1) break;  // SetOutputs returns the error
@@ -73,14 +73,14 @@ Result<SeenLabels> ScanLabels(const EdgeTarget& target, const GraphAccess& graph
       } else if (checked.num_outputs == 0) {
         checked.num_outputs = seen.width;
       }
-      ASSIGN_OR_RETURN(const torch::Tensor labels, ReadLabels(checked, edges.rows));
+      ASSIGN_OR_RETURN(const torch::Tensor labels, ToLabels(checked, edges.rows));
       seen.census.Add(part, labels);
     }
   }
   return seen;
 }
 
-// Merges the findings of all ranks; an error of one rank is returned on all.
+// Calls ScanLabels and merges the results of all ranks. An error of one rank is returned on all ranks.
 Result<SeenLabels> ScanLabelsOnAllRanks(const EdgeTarget& target, const GraphAccess& graph,
                                         collective::Collective& collective, const Timeouts& timeouts) {
   Result<SeenLabels> seen = ScanLabels(target, graph, collective.rank(), collective.size(), timeouts);
@@ -120,8 +120,8 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
 
 }  // namespace
 
-Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
-                                          uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline) {
+Result<sampler::GlobalBatch> ReadEdgeChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline) {
   sampler::SeedQuery query{
       .split = target.split, .part = part, .shuffle = false, .step = static_cast<uint32_t>(chunk), .batch_size = size};
   query.edge_types = {target.edge_type};
@@ -129,16 +129,16 @@ Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphA
   return graph.seeds.SeedsOfStep(query, deadline);
 }
 
-Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows) {
+Result<torch::Tensor> ToLabels(const EdgeTarget& target, const Tensor& rows) {
   const std::string column = "edge column '" + target.label + "'";
-  ASSIGN_OR_RETURN(const torch::Tensor labels, AsLabels(target.loss, rows, WidthOfRows(rows)).While(column));
+  ASSIGN_OR_RETURN(const torch::Tensor labels, ToLabels(target.loss, rows, CountValuesPerRow(rows)).While(column));
   RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
   return labels;
 }
 
-Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
-                                         uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
-  // The largest read size that divides the chunk into equal reads.
+Result<LabeledEdges> ReadLabeledEdgeChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                          uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
+  // The largest number of edges per read that divides `size`.
   uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
   while (size % per_read != 0) --per_read;
   const uint64_t num_reads = size / per_read;
@@ -146,9 +146,9 @@ Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAc
   std::vector<torch::Tensor> labels;
   for (uint64_t read = chunk * num_reads; read < (chunk + 1) * num_reads; ++read) {
     ASSIGN_OR_RETURN(const sampler::GlobalBatch some,
-                     EdgesOfChunk(target, graph, part, read, per_read, true, timeouts.ForData()));
+                     ReadEdgeChunk(target, graph, part, read, per_read, /*with_labels=*/true, timeouts.ForData()));
     if (some.seeds.empty() && !labels.empty()) break;
-    ASSIGN_OR_RETURN(labels.emplace_back(), ReadLabels(target, some.rows));
+    ASSIGN_OR_RETURN(labels.emplace_back(), ToLabels(target, some.rows));
     edges.sources.insert(edges.sources.end(), some.sources.begin(), some.sources.end());
     edges.destinations.insert(edges.destinations.end(), some.seeds.begin(), some.seeds.end());
   }
@@ -163,7 +163,7 @@ Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAcce
   ASSIGN_OR_RETURN(target.edge_type, job::FindLabeledEdgeType(training.task, graph.schema()));
   target.split = training.task.split;
   target.label = training.task.label;
-  target.loss = LossFor(training.task);
+  target.loss = ToLossKind(training.task);
   target.num_outputs = num_outputs.value_or(0);
   const Result<SeenLabels> seen = ScanLabelsOnAllRanks(target, graph, collective, timeouts);
   if (!seen.ok() && seen.status().code() == StatusCode::kNotFound && OnlyInfers(training) && num_outputs.has_value()) {

@@ -24,33 +24,34 @@ struct EdgeTarget {
 };
 
 // Returns the target of the job's task. `num_outputs` is the number of outputs of an existing model. If it is nullopt,
-// the target of a single-label classification has as many outputs as the largest label in any part of the split plus
-// one, and that of any other task has as many outputs as a label has values. Every rank must call it.
+// the number of outputs is, for single-label classification, the largest label in any part of the split plus one, and
+// otherwise the number of values per label. Every rank must call it.
 //
 // Reads every label of the split once, each rank its share, so that a label that does not fit, or a pair of nodes with
 // no edge or several edges, is reported before the first step. InvalidArgument if no training edge has a label. Sets
-// `*warnings` to LabelCensus::Warnings() if the job trains. A job that only applies a model needs no labels, but must
-// pass num_outputs then.
+// `*warnings` to LabelCensus::Warnings() if the job trains. A job that only applies a model needs no labels; without
+// labels, the caller must pass `num_outputs`.
 Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);
 
-// Converts rows of the label column, [n, ...], to labels as Loss expects them: i64 [n] for classification with a single
-// label, otherwise f32 [n, C]. InvalidArgument if a label does not fit the target.
-Result<torch::Tensor> ReadLabels(const EdgeTarget& target, const Tensor& rows);
+// Converts rows of the label column, [n, ...], to labels as losses.h expects them: i64 [n] for classification with a
+// single label, otherwise f32 [n, C]. InvalidArgument if a label does not fit the target.
+Result<torch::Tensor> ToLabels(const EdgeTarget& target, const Tensor& rows);
 
 // Returns the edges [chunk * size, (chunk + 1) * size) of a part of the split, in the user's order. With `with_labels`,
 // also returns the rows of the label column.
-Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
-                                          uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline);
+Result<sampler::GlobalBatch> ReadEdgeChunk(const EdgeTarget& target, const GraphAccess& graph,
+                                           graph::SplitPartName part, uint64_t chunk, uint64_t size, bool with_labels,
+                                           Deadline deadline);
 
 struct LabeledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
-  torch::Tensor labels;                             // as returned by ReadLabels
+  torch::Tensor labels;                             // as returned by ToLabels
 };
-// Returns the edges that EdgesOfChunk returns, with their labels. Reads wide labels in several requests, so that each
-// response fits into one message.
-Result<LabeledEdges> LabeledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
-                                         uint64_t chunk, uint64_t size, const Timeouts& timeouts);
+// Returns the edges of ReadEdgeChunk with their labels. Reads wide labels in several requests, so that each response
+// fits into one message.
+Result<LabeledEdges> ReadLabeledEdgeChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
+                                          uint64_t chunk, uint64_t size, const Timeouts& timeouts);
 
 }  // namespace espalier::trainer

@@ -100,7 +100,7 @@ TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
   // As an evaluation reads them; the last chunk is smaller.
   std::vector<GlobalNodeId> sources;
   for (uint64_t chunk = 0; chunk * 30 < num_edges; ++chunk) {
-    const auto edges = LabeledEdgesOfChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);
+    const auto edges = ReadLabeledEdgeChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);
     ASSERT_TRUE(edges.ok()) << edges.status().ToString();
     ASSERT_EQ(edges->labels.size(0), static_cast<int64_t>(edges->sources.size()));
     for (size_t i = 0; i < edges->sources.size(); ++i) {
@@ -110,7 +110,8 @@ TEST(EdgeTargetTest, ReadsWideLabelsInParts) {
     sources.insert(sources.end(), edges->sources.begin(), edges->sources.end());
   }
   EXPECT_LE(seeds.max_row_bytes(), size_t{16} << 20);
-  const auto all = EdgesOfChunk(*target, access, graph::SplitPartName::kTrain, 0, num_edges, false, timeouts.ForData());
+  const auto all =
+      ReadEdgeChunk(*target, access, graph::SplitPartName::kTrain, 0, num_edges, false, timeouts.ForData());
   ASSERT_TRUE(all.ok()) << all.status().ToString();
   EXPECT_EQ(sources, all->sources);
 }

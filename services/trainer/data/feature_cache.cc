@@ -11,12 +11,12 @@ Result<FeatureCaches> MakeFeatureCaches(const std::optional<job::FeatureCache>& 
   if (!wanted.has_value()) return caches;
   if (sampler::HasRemoteRows(graph.rows, book)) {
     const std::vector<sampler::ColumnDescription> columns = data.BatchColumns();
-    std::unique_ptr<sampler::SharedRowCache> of_machine;
+    std::unique_ptr<sampler::SharedRowCache> shared_cache;
     if (shared.memory != nullptr) {
-      ASSIGN_OR_RETURN(of_machine, sampler::SharedRowCache::Make(shared.memory, shared.partition_key, book, columns));
+      ASSIGN_OR_RETURN(shared_cache, sampler::SharedRowCache::Make(shared.memory, shared.partition_key, book, columns));
     }
     caches.rows = std::make_unique<sampler::ScheduledRowCache>(graph.rows, book, columns, wanted->memory_bytes,
-                                                               std::move(of_machine));
+                                                               std::move(shared_cache));
     prefetch->rows = caches.rows.get();
     if (metrics != nullptr) prefetch->metrics = FeatureCacheMetrics(*metrics);
   }

@@ -1,4 +1,4 @@
-// Makes a trainer's caches of feature rows from the job's document (spec.trainers.featureCache).
+// Creates a trainer's caches of feature rows as the job's document specifies (spec.trainers.featureCache).
 #pragma once
 
 #include <memory>
@@ -22,9 +22,9 @@ struct FeatureCaches {
   std::unique_ptr<DeviceRows> device;                // null: the device keeps no rows
 };
 
-// Returns the job's caches and sets `prefetch` to use them. Without any, `prefetch` is unchanged. `device` is where
-// rows are kept if the job has memory for them there; nullopt: nowhere. `graph` outlives the caches; `metrics` may be
-// null. Errors are those of SharedRowCache::Make and DeviceRows::Make.
+// Returns the job's caches and sets `prefetch` to use them; if there are none, `prefetch` is unchanged. `device` is the
+// device that keeps rows if the job sets deviceMemory; nullopt: no device keeps rows. `graph` outlives the caches;
+// `metrics` may be null. Errors are those of SharedRowCache::Make and DeviceRows::Make.
 Result<FeatureCaches> MakeFeatureCaches(const std::optional<job::FeatureCache>& wanted, const GraphAccess& graph,
                                         const NodeData& data, const SharedRows& shared,
                                         std::optional<torch::Device> device, telemetry::MetricRegistry* metrics,

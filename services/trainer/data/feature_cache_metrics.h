@@ -13,8 +13,10 @@ struct FeatureCacheMetrics {
   explicit FeatureCacheMetrics(telemetry::MetricRegistry& registry)
       : hit_rows(registry.AddCounter("espalier_trainer_feature_cache_hit_rows_total",
                                      "Remote feature rows that steps found in the cache.")),
-        shared_rows(registry.AddCounter("espalier_trainer_feature_cache_shared_rows_total",
-                                        "Other remote feature rows that steps found in the machine's shared memory.")),
+        shared_rows(
+            registry.AddCounter("espalier_trainer_feature_cache_shared_rows_total",
+                                "Remote feature rows that steps found in the machine's shared memory, but not in the "
+                                "cache.")),
         fetched_rows(registry.AddCounter("espalier_trainer_feature_cache_fetched_rows_total",
                                          "Remote feature rows that steps requested from graph servers.")),
         saved_bytes(registry.AddCounter("espalier_trainer_feature_cache_saved_bytes_total",
@@ -23,11 +25,11 @@ struct FeatureCacheMetrics {
                                          "Bytes of the rows found in the machine's shared memory, which were not "
                                          "sent.")),
         held_bytes(registry.AddGauge("espalier_trainer_feature_cache_held_bytes",
-                                     "Memory of the cached rows, their index and the known steps.")),
+                                     "Memory of the cached rows, of their index and of the steps sampled ahead.")),
         shared_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_shared_memory_bytes",
                                               "Memory that the machine's trainers together take for shared rows.")) {}
 
-  // Adds what has been counted since the last call.
+  // Adds the counts since the last call.
   void Update(const sampler::ScheduledRowCache& cache) {
     const sampler::RowCacheCounts& now = cache.counts();
     hit_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
@@ -42,7 +44,7 @@ struct FeatureCacheMetrics {
 
   telemetry::Counter hit_rows, shared_rows, fetched_rows, saved_bytes, shared_bytes;
   telemetry::Gauge held_bytes, shared_memory_bytes;
-  sampler::RowCacheCounts reported;  // what the counters include
+  sampler::RowCacheCounts reported;  // counts at the last call of Update
 };
 
 // Metrics about feature rows on a trainer's device. A default-constructed object counts nothing.
@@ -52,13 +54,13 @@ struct DeviceRowsMetrics {
       : device_rows(registry.AddCounter("espalier_trainer_feature_cache_device_rows_total",
                                         "Feature rows that steps found in the GPU's memory.")),
         copied_rows(registry.AddCounter("espalier_trainer_feature_cache_copied_rows_total",
-                                        "Other feature rows of steps, which were copied to the GPU.")),
+                                        "Feature rows that steps did not find in the GPU's memory and copied there.")),
         device_bytes(registry.AddCounter("espalier_trainer_feature_cache_device_bytes_total",
                                          "Bytes of the rows found in the GPU's memory, which were not copied.")),
         device_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_device_memory_bytes",
                                               "Memory of the GPU that is allocated for feature rows.")) {}
 
-  // Adds what has been counted since the last call.
+  // Adds the counts since the last call.
   void Update(const sampler::SlotCounts& now, uint64_t memory_bytes) {
     device_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
     copied_rows.Add(static_cast<double>(now.missed_rows - reported.missed_rows));
@@ -69,7 +71,7 @@ struct DeviceRowsMetrics {
 
   telemetry::Counter device_rows, copied_rows, device_bytes;
   telemetry::Gauge device_memory_bytes;
-  sampler::SlotCounts reported;  // what the counters include
+  sampler::SlotCounts reported;  // counts at the last call of Update
 };
 
 }  // namespace espalier::trainer

@@ -16,10 +16,15 @@ struct GraphAccess {
   // that take a GraphAccess.
   GraphAccess(sampler::PartitionedGraph& graph)  // NOLINT(google-explicit-constructor)
       : neighbors(graph), rows(graph), seeds(graph), tensors(graph), embeddings(&graph.embeddings()) {}
-  // Interfaces of different objects, some of which replace those of a graph.
-  GraphAccess(sampler::NeighborSource& neighbors_of, sampler::RowSource& rows_of, sampler::SeedSource& seeds_of,
-              sampler::TensorStore& tensors_of, sampler::EmbeddingStore* embeddings_of)
-      : neighbors(neighbors_of), rows(rows_of), seeds(seeds_of), tensors(tensors_of), embeddings(embeddings_of) {}
+  // The interfaces are those of different objects, for example of a graph and of wrappers around it.
+  GraphAccess(sampler::NeighborSource& neighbor_source, sampler::RowSource& row_source,
+              sampler::SeedSource& seed_source, sampler::TensorStore& tensor_store,
+              sampler::EmbeddingStore* embedding_store)
+      : neighbors(neighbor_source),
+        rows(row_source),
+        seeds(seed_source),
+        tensors(tensor_store),
+        embeddings(embedding_store) {}
 
   sampler::NeighborSource& neighbors;
   sampler::RowSource& rows;
@@ -30,10 +35,11 @@ struct GraphAccess {
   const graph::GraphSchema& schema() const { return neighbors.book().schema(); }
 };
 
-// Limits for the waits of a run. A collective operation waits for ranks that wait for data, so its limit is larger.
+// Time limits of a run's operations. A rank in a collective operation waits for ranks that wait for data, so
+// `collective` is larger.
 struct Timeouts {
-  std::chrono::seconds data{600};
-  std::chrono::seconds collective{660};
+  std::chrono::seconds data{600};        // of a request for data
+  std::chrono::seconds collective{660};  // of a collective operation
 
   Deadline ForData() const { return Deadline::After(data); }
   Deadline ForCollective() const { return Deadline::After(collective); }

@@ -1,6 +1,6 @@
-// Each rank counts its share of the rows; MergeOverRanks sums the counts. The classes that occur form a bitmap for each
-// part. It has one bit per class up to the largest class of all ranks, at most 125 kB, so it is gathered after the
-// largest class is known. For regression, the range of each column's training targets is gathered instead.
+// Each rank counts its share of the rows; MergeOverRanks sums the counts. For each part, a bitmap records the classes
+// that occur, with one bit per class up to the largest class of all ranks (at most 125 kB); it is gathered after the
+// largest class is known. For regression, the ranges of the training targets are gathered instead.
 #include "services/trainer/data/label_census.h"
 
 #include <algorithm>
@@ -155,14 +155,15 @@ Status LabelCensus::CheckTraining() const {
 
 std::vector<std::string> LabelCensus::Warnings() const {
   std::vector<std::string> warnings;
-  for (std::string text : {UnlabeledText(), AbsentText(), UntrainedText(), OneClassText(), OneTargetText()}) {
+  for (std::string text : {DescribeUnlabeledRows(), DescribeAbsentClasses(), DescribeUntrainedClasses(),
+                           DescribeSingleClass(), DescribeConstantTargets()}) {
     if (!text.empty()) warnings.push_back(std::move(text));
   }
   return warnings;
 }
 
 // Skips parts without any label: their metric is undefined, which the evaluation reports.
-std::string LabelCensus::UnlabeledText() const {
+std::string LabelCensus::DescribeUnlabeledRows() const {
   std::string counts;
   for (const graph::SplitPartName name : kParts) {
     const Part& part = parts_[ToIndex(name)];
@@ -175,7 +176,7 @@ std::string LabelCensus::UnlabeledText() const {
          "': they count neither in the loss nor in metrics";
 }
 
-std::string LabelCensus::AbsentText() const {
+std::string LabelCensus::DescribeAbsentClasses() const {
   if (largest_class_ < 0 || kind_ == LossKind::kSquaredError) return "";
   std::vector<uint64_t> seen(parts_.front().classes.size());
   for (const Part& part : parts_) {
@@ -188,17 +189,18 @@ std::string LabelCensus::AbsentText() const {
     for (int64_t c = 0; c < num_classes(); ++c) {
       if ((seen[static_cast<size_t>(c) / 64] >> (c % 64) & 1) == 0) SetBit(c, &absent);
     }
-    return "split '" + split_ + "': no " + row_ + " has " + Pluralize(CountBits(absent), "class") + " of the " +
-           std::to_string(num_classes()) + " in column '" + column_ + "' (" + FirstClasses(absent) +
-           "): check the column unless this is intended";
+    const uint64_t count = CountBits(absent);
+    return "split '" + split_ + "': " + Pluralize(count, "class") + " of the " + std::to_string(num_classes()) +
+           " in column '" + column_ + "' occur" + (count == 1 ? "s" : "") + " on no " + row_ + " (" +
+           FirstClasses(absent) + "): check the column unless this is intended";
   }
   return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
-         ", so that the model has " + std::to_string(num_classes()) + " outputs, of which " +
+         ", so that the model has " + std::to_string(num_classes()) + " outputs, but only " +
          Pluralize(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
          FirstClasses(seen) + "): number the classes from 0 without gaps, unless this is intended";
 }
 
-std::string LabelCensus::UntrainedText() const {
+std::string LabelCensus::DescribeUntrainedClasses() const {
   if (largest_class_ < 0 || kind_ == LossKind::kSquaredError) return "";
   std::vector<uint64_t> untrained(parts_.front().classes.size());
   for (size_t word = 0; word < untrained.size(); ++word) {
@@ -206,18 +208,18 @@ std::string LabelCensus::UntrainedText() const {
   }
   const uint64_t count = CountBits(untrained);
   if (count == 0) return "";
-  return "split '" + split_ + "': no training " + row_ + " has " + Pluralize(count, "class") + " of column '" +
-         column_ + "' that validation or test " + row_ + "s have (" + FirstClasses(untrained) +
-         "): a model cannot learn " + (count == 1 ? "it" : "them");
+  return "split '" + split_ + "': " + Pluralize(count, "class") + " of column '" + column_ + "' occur" +
+         (count == 1 ? "s" : "") + " on validation or test " + row_ + "s, but on no training " + row_ + " (" +
+         FirstClasses(untrained) + "): a model cannot learn " + (count == 1 ? "it" : "them");
 }
 
-std::string LabelCensus::OneClassText() const {
+std::string LabelCensus::DescribeSingleClass() const {
   if (kind_ != LossKind::kCrossEntropy || CountBits(parts_.front().classes) != 1) return "";
   return "split '" + split_ + "': all training " + row_ + "s that have a label have the same class of column '" +
          column_ + "' (" + FirstClasses(parts_.front().classes) + "): a model learns nothing from them";
 }
 
-std::string LabelCensus::OneTargetText() const {
+std::string LabelCensus::DescribeConstantTargets() const {
   const uint64_t labeled = parts_.front().labeled;
   std::vector<uint64_t> constant;
   for (size_t c = 0; c < ranges_.size() && labeled > 1; ++c) {

@@ -20,22 +20,24 @@ namespace espalier::trainer {
 // Every rank adds its share of the rows, then all ranks merge their counts. Owned by one thread.
 class LabelCensus {
  public:
-  // `row` is the word for a row in messages: "node" or "edge".
+  // Messages name `split`, the label column `column`, and `row`, the word for a row: "node" or "edge".
   LabelCensus(LossKind kind, std::string split, std::string column, std::string row);
 
-  // Counts labels as Loss expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
+  // Counts labels as losses.h expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
   // must be below job::kMaxLabelClasses.
   void Add(graph::SplitPartName part, const torch::Tensor& labels);
   // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);
 
-  // Returns the largest class plus one for kCrossEntropy, otherwise the number of columns; 0 if there is no label.
+  // Returns the largest class plus one for kCrossEntropy, otherwise the number of values per label; 0 if there is no
+  // label.
   int64_t num_classes() const { return largest_class_ + 1; }
 
   // Returns InvalidArgument if the training part has rows but no labels.
   Status CheckTraining() const;
-  // Returns one text for each suspicious finding: rows without a label in parts that have labels; classes that do not
-  // occur; classes that only validation or test rows have; training rows that all have the same class or target.
+  // Returns a warning for each of the following that occurs: rows without a label in parts that have labels; classes
+  // that do not occur; classes that only validation or test rows have; training rows that all have the same class or
+  // target.
   std::vector<std::string> Warnings() const;
 
  private:
@@ -43,7 +45,7 @@ class LabelCensus {
     uint64_t rows = 0, labeled = 0;
     std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if class c occurs (or is positive)
   };
-  // The range of one column's training targets, for kSquaredError.
+  // The range of the training targets at one position of the labels, for kSquaredError.
   struct Range {
     float least = std::numeric_limits<float>::infinity(), most = -std::numeric_limits<float>::infinity();
   };
@@ -53,17 +55,18 @@ class LabelCensus {
 
   Status MergeClasses(collective::Collective& collective, std::chrono::seconds timeout);
   Status MergeRanges(collective::Collective& collective, std::chrono::seconds timeout);
-  std::string UnlabeledText() const;
-  std::string AbsentText() const;
-  std::string UntrainedText() const;
-  std::string OneClassText() const;
-  std::string OneTargetText() const;
+  // Each returns a text of Warnings(), or "" if it does not apply.
+  std::string DescribeUnlabeledRows() const;
+  std::string DescribeAbsentClasses() const;
+  std::string DescribeUntrainedClasses() const;
+  std::string DescribeSingleClass() const;
+  std::string DescribeConstantTargets() const;
 
   LossKind kind_;
   std::string split_, column_, row_;
-  int64_t largest_class_ = -1;  // for labels with several columns: the last column
-  std::vector<Range> ranges_;
-  std::array<Part, 3> parts_;  // by SplitPartName
+  int64_t largest_class_ = -1;  // for labels with several values: the last position
+  std::vector<Range> ranges_;   // by position
+  std::array<Part, 3> parts_;   // by SplitPartName
 };
 
 }  // namespace espalier::trainer

@@ -2,7 +2,7 @@
 // were sent; Read asks the owners for exactly that version and so waits until the gradients of all trainers for the
 // previous step have been applied. Push sends one request per table without waiting, and waits for the acknowledgements
 // of the previous Push first, so that at most one step is unacknowledged. All tables of a run share a creation number,
-// which rank 0 draws and broadcasts. (Checkpoints and digests: learnable_snapshot.cc.)
+// which rank 0 draws and broadcasts. learnable_snapshot.cc implements checkpoints and digests.
 #include "services/trainer/data/learnable_rows.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ sampler::Initializer ToInitializer(const job::RowInitializer& options, uint64_t 
   return sampler::Initializer::Zeros();
 }
 
-DType DTypeOfRows(job::RowDType dtype) {
+DType ToDType(job::RowDType dtype) {
   switch (dtype) {
     case job::RowDType::kF32: return DType::kF32;
     case job::RowDType::kF16: return DType::kF16;
@@ -87,7 +87,7 @@ class LearnableRows::Acknowledgements {
   Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows) {
+torch::Tensor ConcatenateColumns(const torch::Tensor& features, const torch::Tensor& rows) {
   return features.size(1) == 0 ? rows : torch::cat({features, rows.to(features.device())}, 1);
 }
 
@@ -103,7 +103,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
   const graph::GraphSchema& schema = book.schema();
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
-    // NodeData::Make has resolved the same name before.
+    // Cannot fail, because NodeData has found the same name before.
     const Result<NodeTypeId> type = FindNodeType(input.node_type, schema, "spec.training.inputs.nodeType");
     ESPALIER_CHECK(type.ok()) << type.status().ToString();
     Table table;
@@ -111,7 +111,7 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
     table.type_name = schema.NodeTypeName(*type);
     table.spec = {
         .id = {.rows = sampler::RowSpace::Nodes(*type), .name = kTensorName},
-        .dtype = DTypeOfRows(input.embedding->dtype),
+        .dtype = ToDType(input.embedding->dtype),
         .width = static_cast<uint32_t>(input.embedding->size),
         // The seed includes the type; otherwise all types would have the same initial values.
         .initializer = ToInitializer(input.embedding->initializer, HashCombine(training.seed, Hash64(table.type_name))),
@@ -149,9 +149,10 @@ int64_t LearnableRows::width(NodeTypeId type) const {
 }
 
 Status LearnableRows::Create(collective::Collective& collective) {
-  uint64_t run = UniqueNumber();
-  RETURN_IF_ERROR(collective.Broadcast(std::as_writable_bytes(std::span(&run, 1)), Rank(0), timeouts_.ForCollective()));
-  for (Table& table : tables_) table.spec.id.creation = run;
+  uint64_t creation = UniqueNumber();
+  RETURN_IF_ERROR(
+      collective.Broadcast(std::as_writable_bytes(std::span(&creation, 1)), Rank(0), timeouts_.ForCollective()));
+  for (Table& table : tables_) table.spec.id.creation = creation;
   size_t next = 0;
   const auto create = [&]() -> Result<bool> {
     RETURN_IF_ERROR(store_.CreateEmbedding(tables_[next].spec, timeouts_.ForData()));
@@ -166,7 +167,7 @@ Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const Globa
   if (table == nullptr) return torch::empty({static_cast<int64_t>(nodes.size()), 0}, torch::kFloat);
   auto rows = store_.ReadEmbedding(table->spec, version_, ToRowIds(nodes), deadline);
   if (!rows.ok()) return NotFoundToUnavailable(std::move(rows).status()).While("reading learnable rows");
-  return AsFloats(*rows);
+  return ToFloats(*rows);
 }
 
 Status LearnableRows::Join(BatchTensors* batch, Deadline deadline) const {
@@ -178,9 +179,9 @@ Status LearnableRows::Join(BatchTensors* batch, Deadline deadline) const {
     batch->learnable[table.type.value] = rows;
     torch::Tensor& features = batch->features[table.type.value];
     try {
-      features = SideBySide(features, rows);
+      features = ConcatenateColumns(features, rows);
     } catch (const std::exception& error) {  // of torch, for example out of memory on the features' device
-      return StatusOfTorch(error).While("joining features and learnable rows");
+      return FromTorchError(error).While("joining features and learnable rows");
     }
   }
   batch->fetch_seconds += timer.Seconds();
@@ -194,7 +195,7 @@ void LearnableRows::JoinNothing(BatchTensors* batch) const {
     rows.requires_grad_();
     batch->learnable[table.type.value] = rows;
     torch::Tensor& features = batch->features[table.type.value];
-    features = SideBySide(features, rows);
+    features = ConcatenateColumns(features, rows);
   }
 }
 
@@ -204,7 +205,7 @@ Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
   const Deadline deadline = timeouts_.ForData();
   for (const Table& table : tables_) {
     const torch::Tensor gradient = batch.learnable[table.type.value].grad();
-    // If the loss does not depend on the rows, for example for an empty share, their gradient is undefined.
+    // The gradient is undefined if the loss does not depend on the rows, for example if this rank has no seeds.
     std::vector<GlobalRowId> rows;
     if (gradient.defined()) rows = ToRowIds(batch.batch.nodes[table.type.value]);
     const Tensor values = gradient.defined() ? FromTorch(gradient.contiguous())

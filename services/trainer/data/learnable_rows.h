@@ -1,5 +1,5 @@
-// The learnable input rows of a run (spec.training.inputs[].embedding). Each step reads them from their owners at the
-// step's version, joins them to the features, and sends back the gradients that autograd computes.
+// The learnable input rows of a run (spec.training.inputs[].embedding). Each step reads rows from their owners at the
+// step's version, appends them to the features, and sends back the gradients that autograd computes.
 // sampler/access/partition_embeddings.h describes how trainers and owners agree on versions.
 #pragma once
 
@@ -21,11 +21,12 @@
 namespace espalier::trainer {
 
 // A piece of a checkpoint, about 16 MiB: "rows.TYPE" [n, size], consecutive rows of a node type by original id, and
-// "state.TYPE" f32 [n, state] if the rows have optimizer state. Types follow each other in ascending order.
+// "state.TYPE" f32 [n, state] if the rows have optimizer state. Pieces are in ascending order of type and original id.
 //
-// Stores one piece and returns true. Returns false if there is no room yet; the caller retries with the same piece.
+// TakePiece stores one piece and returns true. Returns false if there is no room yet; the caller retries with the same
+// piece.
 using TakePiece = std::function<Result<bool>(const format::Safetensors& piece)>;
-// Returns the pieces in the same order, then nullopt. The content is untrusted.
+// Returns the next piece, in the same order; nullopt after the last piece. The caller must check the content.
 using NextPiece = std::function<Result<std::optional<format::Safetensors>>()>;
 
 // One rank's access to the learnable rows. Except width, Read, Join and JoinNothing, every rank must call the same
@@ -48,30 +49,32 @@ class LearnableRows {
   // only, which writes the rows to their owners piece by piece while the other ranks wait. InvalidArgument on all ranks
   // if the pieces do not fit the tables.
   Status CreateAt(uint64_t version, const NextPiece& next, collective::Collective& collective);
-  // Waits for version() and copies it, piece by piece, for a checkpoint. `take` is called on rank 0 only, which holds
-  // one piece in memory, while the other ranks wait. The rows cannot change meanwhile, because the next version needs
-  // the gradients of this trainer. An error is returned on all ranks.
+  // Waits until the rows have version(), then copies rows and optimizer state, piece by piece, for a checkpoint. `take`
+  // is called on rank 0 only, which holds one piece in memory, while the other ranks wait. The rows cannot change
+  // meanwhile, because the next version needs the gradients of this trainer. An error is returned on all ranks.
   Status Save(const TakePiece& take, collective::Collective& collective) const;
-  // Returns the SHA-256 digest of rows and state at version(), 64 hexadecimal digits, the same on every rank. It covers
-  // node types and rows by original id, hence does not depend on the partitioning or the number of trainers. Reads all
-  // rows once, each rank its share of the pieces.
+  // Returns the SHA-256 digest of rows and state at version(), 64 hexadecimal digits, the same on every rank. The rows
+  // are in the order of original ids, so the digest does not depend on the partitioning or the number of trainers.
+  // Reads all rows once, each rank its share of the pieces.
   Result<std::string> Digest(collective::Collective& collective) const;
-  // Returns the number of steps whose gradients were sent, which is the version that is read.
+  // Returns the version that reads return: the number of steps whose gradients were sent.
   uint64_t version() const { return version_; }
 
   // Returns the rows at version(), f32 [nodes, width(type)].
   Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // Reads the rows of a mini-batch's nodes as autograd leaves and appends them to its features.
+  // Reads the rows of a mini-batch's nodes, sets batch->learnable to them as autograd leaves, and appends them to
+  // batch->features.
   Status Join(BatchTensors* batch, Deadline deadline) const;
   // Does the same for an EmptyBatch, without reading rows.
   void JoinNothing(BatchTensors* batch) const;
 
-  // Sends the gradients of the mini-batch's leaves, or a marker if there are none, for step version(), and increments
-  // version(). Waits only for the acknowledgements of the previous step.
+  // Sends the gradients of batch.learnable for step version(), or a message without gradients if there are none, and
+  // increments version(). Waits only for the acknowledgements of the previous step. `run` is for the learning rate
+  // schedule.
   Status Push(const BatchTensors& batch, const RunLength& run);
   // Drops the rows on their owners; rank 0 sends the requests. No rank may read rows afterwards.
   Status Drop(Deadline deadline);
-  // Blocks until everything sent has been acknowledged.
+  // Blocks until the owners have acknowledged all gradients that were sent.
   Status AwaitPushes();
 
  private:
@@ -93,19 +96,20 @@ class LearnableRows {
   static int64_t RowsPerPiece(const Table& table);
   int64_t NumRows(const Table& table) const;
   // Returns the row ids of the original ids [first, first + count).
-  Result<std::vector<GlobalRowId>> RowsAt(const Table& table, int64_t first, int64_t count, Deadline deadline) const;
+  Result<std::vector<GlobalRowId>> FindRows(const Table& table, int64_t first, int64_t count, Deadline deadline) const;
   struct RowsAndState {
     Tensor values, state;  // [n, size], f32 [n, state]
   };
   // Returns the piece that begins with the original id `first`, at version().
-  Result<RowsAndState> ReadAt(const Table& table, int64_t first) const;
-  Result<std::string> DigestOfPiece(const Table& table, int64_t first) const;  // SHA-256, 64 hexadecimal digits
-  // If the piece has rows of this type, writes them as the rows from original id `*restored` on and adds their number
-  // to `*restored`.
+  Result<RowsAndState> ReadPiece(const Table& table, int64_t first) const;
+  Result<std::string> ComputePieceDigest(const Table& table, int64_t first) const;  // SHA-256, 64 hexadecimal digits
+  // If the piece has rows of the table's type, writes them to the rows from original id `*restored` on and adds their
+  // number to `*restored`.
   Status RestorePiece(const Table& table, const format::Safetensors& piece, int64_t* restored) const;
-  Status CheckWhole(const Table& table, int64_t restored) const;
+  // Returns InvalidArgument unless `restored` is the number of rows of the table.
+  Status CheckComplete(const Table& table, int64_t restored) const;
   // Runs collective::WorkInSteps on rank 0 and calls on_progress_ after each step.
-  Status InSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const;
+  Status RunInSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const;
 
   const graph::PartitionBook& book_;
   sampler::EmbeddingStore& store_;
@@ -120,6 +124,6 @@ class LearnableRows {
 
 // Concatenates the columns of two f32 tensors with equal numbers of rows, on the device of `features`. If `features`
 // has no columns, returns `rows` itself. `rows` may have no columns either.
-torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows);
+torch::Tensor ConcatenateColumns(const torch::Tensor& features, const torch::Tensor& rows);
 
 }  // namespace espalier::trainer

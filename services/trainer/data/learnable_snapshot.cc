@@ -1,7 +1,8 @@
 // Checkpoints and digests of learnable rows and their state. Rows are read and written in the order of original ids, in
-// pieces of about 16 MiB, so that neither depends on the partitioning: a run with another partitioning can resume from
-// the same checkpoint, and has the same digest. For checkpoints rank 0 processes the pieces one after the other, and
-// all ranks synchronize after each; digests are computed by all ranks, piece p by rank p mod T of T ranks.
+// pieces of about 16 MiB. So checkpoints and digests do not depend on the partitioning: a run with another partitioning
+// can resume from the same checkpoint and has the same digest. For checkpoints, rank 0 processes the pieces one after
+// the other, and all ranks synchronize after each piece; digests are computed by all ranks, piece p by rank p mod T of
+// T ranks.
 #include <algorithm>
 
 #include "services/base/sha256.h"
@@ -11,14 +12,14 @@
 namespace espalier::trainer {
 namespace {
 
-// Size of a piece, which is read or written between two synchronizations of the ranks.
+// Approximate size of a piece; between two pieces, the ranks synchronize.
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
 std::string ValuesName(const std::string& type) { return "rows." + type; }
 std::string StateName(const std::string& type) { return "state." + type; }
 
 // Returns null if the piece has no such tensor.
-const Tensor* FindIn(const format::Safetensors& piece, const std::string& name) {
+const Tensor* FindTensor(const format::Safetensors& piece, const std::string& name) {
   const auto found = piece.tensors.find(name);
   return found == piece.tensors.end() ? nullptr : &found->second;
 }
@@ -27,7 +28,7 @@ bool HasRows(const Tensor& tensor, DType dtype, int64_t num_rows, int64_t width)
   return tensor.dtype() == dtype && tensor.shape() == std::vector<int64_t>{num_rows, width};
 }
 
-std::string Found(const Tensor* tensor) { return tensor == nullptr ? "nothing" : tensor->ToString(); }
+std::string DescribeTensor(const Tensor* tensor) { return tensor == nullptr ? "nothing" : tensor->ToString(); }
 
 }  // namespace
 
@@ -39,8 +40,8 @@ int64_t LearnableRows::RowsPerPiece(const Table& table) {
 
 int64_t LearnableRows::NumRows(const Table& table) const { return static_cast<int64_t>(book_.num_nodes(table.type)); }
 
-Result<std::vector<GlobalRowId>> LearnableRows::RowsAt(const Table& table, int64_t first, int64_t count,
-                                                       Deadline deadline) const {
+Result<std::vector<GlobalRowId>> LearnableRows::FindRows(const Table& table, int64_t first, int64_t count,
+                                                         Deadline deadline) const {
   std::vector<OriginalNodeId> originals;
   originals.reserve(static_cast<size_t>(count));
   for (int64_t id = first; id < first + count; ++id) originals.emplace_back(static_cast<uint64_t>(id));
@@ -48,12 +49,13 @@ Result<std::vector<GlobalRowId>> LearnableRows::RowsAt(const Table& table, int64
   return ToRowIds(nodes);
 }
 
-Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, int64_t first) const {
+Result<LearnableRows::RowsAndState> LearnableRows::ReadPiece(const Table& table, int64_t first) const {
   const Deadline deadline = timeouts_.ForData();
   const int64_t count = std::min(RowsPerPiece(table), NumRows(table) - first);
-  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, RowsAt(table, first, count, deadline));
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, FindRows(table, first, count, deadline));
   RowsAndState read;
-  // Rows first: reading them waits for the version. The next version cannot follow before this trainer sends gradients.
+  // Reads the rows first, because that waits for the version. The next version cannot follow before this trainer sends
+  // gradients.
   auto values = store_.ReadEmbedding(table.spec, version_, rows, deadline);
   if (!values.ok()) return NotFoundToUnavailable(std::move(values).status());
   auto state = store_.ReadState(table.spec, rows, deadline);
@@ -61,7 +63,7 @@ Result<LearnableRows::RowsAndState> LearnableRows::ReadAt(const Table& table, in
   return RowsAndState{*std::move(values), *std::move(state)};
 }
 
-Status LearnableRows::InSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const {
+Status LearnableRows::RunInSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const {
   const auto guarded = [&]() -> Result<bool> {
     try {
       ASSIGN_OR_RETURN(const bool has_more, step());
@@ -82,7 +84,7 @@ Status LearnableRows::Save(const TakePiece& take, collective::Collective& collec
     if (!piece.has_value()) {
       for (; table != tables_.end() && first >= NumRows(*table); ++table) first = 0;
       if (table == tables_.end()) return false;
-      ASSIGN_OR_RETURN(RowsAndState read, ReadAt(*table, first));
+      ASSIGN_OR_RETURN(RowsAndState read, ReadPiece(*table, first));
       first += read.values.num_rows();
       piece.emplace();
       piece->tensors[ValuesName(table->type_name)] = std::move(read.values);
@@ -92,13 +94,13 @@ Status LearnableRows::Save(const TakePiece& take, collective::Collective& collec
     if (is_taken) piece.reset();
     return true;
   };
-  return InSteps(step, collective).While("copying learnable rows");
+  return RunInSteps(step, collective).While("copying learnable rows");
 }
 
 Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors& piece, int64_t* restored) const {
-  const Tensor* const values = FindIn(piece, ValuesName(table.type_name));
+  const Tensor* const values = FindTensor(piece, ValuesName(table.type_name));
   if (values == nullptr) return Status();
-  const Tensor* state = FindIn(piece, StateName(table.type_name));
+  const Tensor* state = FindTensor(piece, StateName(table.type_name));
   const int64_t count = values->num_rows(), width = table.spec.width;
   const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
   const Tensor none = Tensor::Zeros(DType::kF32, {count, 0});
@@ -109,16 +111,16 @@ Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors
                            std::to_string(*restored) + " on do not fit: expected " + ToString(table.spec.dtype) +
                            " [at most " + std::to_string(NumRows(table) - *restored) + ", " + std::to_string(width) +
                            "] and a state of " + std::to_string(state_width) + " values per row, found " +
-                           Found(values) + " and " + Found(state));
+                           DescribeTensor(values) + " and " + DescribeTensor(state));
   }
   const Deadline deadline = timeouts_.ForData();
-  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, RowsAt(table, *restored, count, deadline));
+  ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, FindRows(table, *restored, count, deadline));
   RETURN_IF_ERROR(NotFoundToUnavailable(store_.Restore(table.spec, rows, *values, *state, deadline)));
   *restored += count;
   return Status();
 }
 
-Status LearnableRows::CheckWhole(const Table& table, int64_t restored) const {
+Status LearnableRows::CheckComplete(const Table& table, int64_t restored) const {
   if (restored == NumRows(table)) return Status();
   return InvalidArgument("the checkpoint has " + std::to_string(restored) + " of the " +
                          std::to_string(NumRows(table)) + " learnable rows of '" + table.type_name + "'");
@@ -133,15 +135,15 @@ Status LearnableRows::CreateAt(uint64_t version, const NextPiece& next, collecti
     ASSIGN_OR_RETURN(const std::optional<format::Safetensors> piece, next());
     for (size_t t = 0; t < tables_.size(); ++t) {
       RETURN_IF_ERROR(piece.has_value() ? RestorePiece(tables_[t], *piece, &restored[t])
-                                        : CheckWhole(tables_[t], restored[t]));
+                                        : CheckComplete(tables_[t], restored[t]));
     }
     return piece.has_value();
   };
-  return InSteps(step, collective).While("restoring learnable rows");
+  return RunInSteps(step, collective).While("restoring learnable rows");
 }
 
-Result<std::string> LearnableRows::DigestOfPiece(const Table& table, int64_t first) const {
-  ASSIGN_OR_RETURN(const RowsAndState read, ReadAt(table, first));
+Result<std::string> LearnableRows::ComputePieceDigest(const Table& table, int64_t first) const {
+  ASSIGN_OR_RETURN(const RowsAndState read, ReadPiece(table, first));
   Sha256 digest;
   digest.Update(read.values.byte_span());
   digest.Update(read.state.byte_span());
@@ -150,32 +152,33 @@ Result<std::string> LearnableRows::DigestOfPiece(const Table& table, int64_t fir
 
 Result<std::string> LearnableRows::Digest(collective::Collective& collective) const {
   constexpr size_t kDigits = 64;
-  Sha256 whole;
+  Sha256 total;
   for (const Table& table : tables_) {
     const int64_t num_pieces = (NumRows(table) + RowsPerPiece(table) - 1) / RowsPerPiece(table);
     if (num_pieces == 0) continue;
     const auto num_ranks = static_cast<int64_t>(collective.size());
-    std::string mine;  // digests of this rank's pieces
+    std::string own_digests;  // of this rank's pieces
     Status status;
     for (int64_t piece = rank_.value; piece < num_pieces && status.ok(); piece += num_ranks) {
-      const Result<std::string> digest = DigestOfPiece(table, piece * RowsPerPiece(table));
+      const Result<std::string> digest = ComputePieceDigest(table, piece * RowsPerPiece(table));
       status = digest.status();
-      if (digest.ok()) mine += *digest;
+      if (digest.ok()) own_digests += *digest;
     }
     RETURN_IF_ERROR(
         collective::AgreeOn(status, collective, timeouts_.collective).While("computing the digest of learnable rows"));
     const auto pieces_each = static_cast<size_t>((num_pieces + num_ranks - 1) / num_ranks);
-    mine.resize(pieces_each * kDigits, ' ');
-    ASSIGN_OR_RETURN(const std::vector<std::byte> all,
-                     collective.AllGather(std::as_bytes(std::span<const char>(mine)), timeouts_.ForCollective()));
-    whole.Update(std::to_string(table.type_name.size()) + ":" + table.type_name + " " + std::to_string(NumRows(table)) +
+    own_digests.resize(pieces_each * kDigits, ' ');
+    ASSIGN_OR_RETURN(
+        const std::vector<std::byte> all,
+        collective.AllGather(std::as_bytes(std::span<const char>(own_digests)), timeouts_.ForCollective()));
+    total.Update(std::to_string(table.type_name.size()) + ":" + table.type_name + " " + std::to_string(NumRows(table)) +
                  "\n");
     for (int64_t piece = 0; piece < num_pieces; ++piece) {
       const auto place = static_cast<size_t>(piece % num_ranks) * pieces_each + static_cast<size_t>(piece / num_ranks);
-      whole.Update(std::span(all).subspan(place * kDigits, kDigits));
+      total.Update(std::span(all).subspan(place * kDigits, kDigits));
     }
   }
-  return whole.HexDigest();
+  return total.HexDigest();
 }
 
 }  // namespace espalier::trainer

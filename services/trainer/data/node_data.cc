@@ -1,7 +1,7 @@
-// Make resolves the names of the document to columns and fixes their widths; reads gather rows and convert them.
-// Columns of types that torch has are converted through a view without an intermediate copy, I8 with scales by
-// sampler::GatherValues. CountOutputs reads labels in chunks of the split, rank r of T the chunks r, r + T, ..., whose
-// size is limited in nodes and in values.
+// Make finds the columns that the document names and their widths; reads gather rows and convert them. Columns whose
+// dtype FindCounterpart knows are converted through a view without an intermediate copy. sampler::GatherValues converts
+// columns of dtype I8 with scales. CountOutputs reads labels in chunks of the split, whose size is limited in nodes and
+// in values: rank r of T reads the chunks r, r + T, ...
 #include "services/trainer/data/node_data.h"
 
 #include <algorithm>
@@ -39,13 +39,14 @@ Result<ColumnDescription> FindColumn(const std::vector<ColumnDescription>& colum
                   "'; it has: " + ListNames(columns, type));
 }
 
-int64_t RowWidth(const ColumnDescription& column) {
+int64_t CountValuesPerRow(const ColumnDescription& column) {
   int64_t width = 1;
   for (const int64_t size : column.row_shape) width *= size;
   return width;
 }
 
-// Sets `*type` to the torch type with the same representation. Returns false if there is none.
+// Sets `*type` to the torch type with the same representation. Returns false for unsigned types of more than 8 bits,
+// which few operations of torch support.
 bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   switch (dtype) {
     case DType::kBool: *type = torch::kBool; return true;
@@ -65,16 +66,16 @@ bool FindCounterpart(DType dtype, torch::ScalarType* type) {
   return false;
 }
 
-// Returns a torch tensor over the same bytes, which the result keeps alive. It must not be written to.
+// Returns a torch tensor that shares the memory and keeps it alive. The result must not be written to.
 torch::Tensor View(const Tensor& tensor, torch::ScalarType type) {
   auto owner = std::make_shared<Tensor>(tensor);
   return torch::from_blob(
       const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [owner](void*) {}, type);
 }
 
-// Converts a tensor of an unsigned type that torch lacks.
+// Converts a tensor of an unsigned type that FindCounterpart does not convert.
 template <class To>
-torch::Tensor Widened(const Tensor& tensor, torch::ScalarType type) {
+torch::Tensor ToWiderType(const Tensor& tensor, torch::ScalarType type) {
   torch::Tensor widened = torch::empty(tensor.shape(), type);
   To* to = widened.data_ptr<To>();
   const auto copy = [&](auto values) {
@@ -88,15 +89,15 @@ torch::Tensor Widened(const Tensor& tensor, torch::ScalarType type) {
 
 }  // namespace
 
-Result<torch::Tensor> AsFloats(const Tensor& tensor) {
+Result<torch::Tensor> ToFloats(const Tensor& tensor) {
   torch::ScalarType type;
-  if (!FindCounterpart(tensor.dtype(), &type)) return Widened<float>(tensor, torch::kFloat);
+  if (!FindCounterpart(tensor.dtype(), &type)) return ToWiderType<float>(tensor, torch::kFloat);
   return View(tensor, type).to(torch::kFloat);
 }
 
-Result<torch::Tensor> AsClasses(const Tensor& tensor) {
+Result<torch::Tensor> ToClasses(const Tensor& tensor) {
   torch::ScalarType type;
-  if (!FindCounterpart(tensor.dtype(), &type)) return Widened<int64_t>(tensor, torch::kInt64).flatten();
+  if (!FindCounterpart(tensor.dtype(), &type)) return ToWiderType<int64_t>(tensor, torch::kInt64).flatten();
   const torch::Tensor values = View(tensor, type).flatten();
   if (!values.is_floating_point()) return values.to(torch::kInt64);
   const torch::Tensor reals = values.to(torch::kDouble).contiguous();
@@ -111,9 +112,9 @@ Result<torch::Tensor> AsClasses(const Tensor& tensor) {
   return classes;
 }
 
-Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width) {
-  if (kind == LossKind::kCrossEntropy) return AsClasses(tensor);
-  ASSIGN_OR_RETURN(torch::Tensor values, AsFloats(tensor));
+Result<torch::Tensor> ToLabels(LossKind kind, const Tensor& tensor, int64_t width) {
+  if (kind == LossKind::kCrossEntropy) return ToClasses(tensor);
+  ASSIGN_OR_RETURN(torch::Tensor values, ToFloats(tensor));
   values = values.reshape({tensor.num_rows(), width});
   if (kind != LossKind::kBinaryCrossEntropy) return values;
   return values.masked_fill(values == -1, std::numeric_limits<float>::quiet_NaN());
@@ -140,7 +141,7 @@ Result<NodeData> NodeData::MakeInputs(const job::Training& training, const Graph
   return data;
 }
 
-void NodeData::SetEmbeddings(std::span<const EdgeTypeId> types, const GraphSchema& schema, int64_t width) {
+void NodeData::SetEdgeTask(std::span<const EdgeTypeId> types, const GraphSchema& schema, int64_t width) {
   seed_type_ = schema.DestinationOf(types.front());
   std::set<NodeTypeId> ends;
   for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
@@ -154,8 +155,8 @@ Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
   for (const std::string& name : input.features) {
     auto found = FindColumn(rows_->columns(), type, name, schema).While("spec.training.inputs.features");
     if (!found.ok()) return std::move(found).status();
-    inputs_[type.value].push_back({name, RowWidth(*found)});
-    feature_widths_[type.value] += RowWidth(*found);
+    inputs_[type.value].push_back({name, CountValuesPerRow(*found)});
+    feature_widths_[type.value] += CountValuesPerRow(*found);
   }
   input_widths_[type.value] =
       feature_widths_[type.value] + (input.embedding.has_value() ? input.embedding->size : int64_t{0});
@@ -165,13 +166,13 @@ Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
 Status NodeData::SetLabel(const job::Training& training, const GraphSchema& schema) {
   const job::Task& task = training.task;
   ASSIGN_OR_RETURN(seed_type_, FindNodeType(task.node_type, schema, "spec.training.task.nodeType"));
-  loss_kind_ = LossFor(task);
+  loss_kind_ = ToLossKind(task);
   auto found = FindColumn(rows_->columns(), seed_type_, task.label, schema).While("spec.training.task.label");
   has_labels_ = found.ok();
   if (!has_labels_ && OnlyInfers(training)) return Status();
   if (!found.ok()) return std::move(found).status();
   label_ = task.label;
-  label_width_ = RowWidth(*found);
+  label_width_ = CountValuesPerRow(*found);
   if (loss_kind_ == LossKind::kCrossEntropy && label_width_ != 1) {
     return InvalidArgument("spec.training.task.label: column '" + label_ + "' has " + std::to_string(label_width_) +
                            " values per node; expected one class (or multiLabel: true)");
@@ -249,7 +250,7 @@ std::vector<ColumnDescription> NodeData::BatchColumns() const {
   return columns;
 }
 
-NodeData NodeData::ReadingFrom(sampler::RowSource& rows) const {
+NodeData NodeData::WithRowSource(sampler::RowSource& rows) const {
   NodeData copy = *this;
   copy.rows_ = &rows;
   return copy;
@@ -259,7 +260,7 @@ Result<torch::Tensor> NodeData::Column(NodeTypeId type, const std::string& name,
                                        Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows,
                    sampler::GatherValues(*rows_, type, name, nodes, deadline, at::get_num_threads()));
-  return AsFloats(rows);
+  return ToFloats(rows);
 }
 
 Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const GlobalNodeId> nodes,
@@ -282,7 +283,7 @@ Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const Global
 
 Result<GraphDegrees> NodeData::Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                        std::span<const uint32_t> num_written, Deadline deadline) const {
-  return degrees_.has_value() ? degrees_->Of(nodes, num_written, deadline) : GraphDegrees();
+  return degrees_.has_value() ? degrees_->Fetch(nodes, num_written, deadline) : GraphDegrees();
 }
 
 Result<torch::Tensor> NodeData::Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const {
@@ -294,20 +295,20 @@ Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tens
                                               std::span<const GlobalNodeId> nodes, Deadline deadline) const {
   if (learnable_ == nullptr || learnable_->width(type) == 0) return features;
   ASSIGN_OR_RETURN(const torch::Tensor rows, learnable_->Read(type, nodes, deadline));
-  return SideBySide(features, rows);
+  return ConcatenateColumns(features, rows);
 }
 
 Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows,
                    sampler::GatherValues(*rows_, seed_type_, label_, nodes, deadline, at::get_num_threads()));
-  return AsLabels(loss_kind_, rows, label_width_).While("column '" + label_ + "'");
+  return ToLabels(loss_kind_, rows, label_width_).While("column '" + label_ + "'");
 }
 
 Result<torch::Tensor> NodeData::OriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes,
                                             Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(type, sampler::kOriginalIdColumn, nodes, deadline));
   if (rows.dtype() == DType::kU64) return View(rows, torch::kInt64);  // ids are far below 2^63
-  return AsClasses(rows);
+  return ToClasses(rows);
 }
 
 }  // namespace espalier::trainer

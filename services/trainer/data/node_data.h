@@ -1,5 +1,5 @@
-// The per-node data that a job reads, as torch tensors: input features, labels and original ids. The columns are
-// resolved once from the document and the graph; every later read is a gather.
+// The per-node data that a job reads, as torch tensors: input features, labels and original ids. Make finds the columns
+// that the document names; each read then gathers rows of these columns.
 #pragma once
 
 #include <torch/torch.h>
@@ -25,24 +25,25 @@ class LearnableRows;
 // Thread-safe, except for the functions that say otherwise.
 class NodeData {
  public:
-  // Resolves the columns of a task on nodes. `rows` outlives this. InvalidArgument or NotFound names the input or label
-  // column that the graph lacks. A job that only applies a model (OnlyInfers) needs no label column.
+  // Finds the input and label columns of a task on nodes. `rows` outlives this. InvalidArgument or NotFound names a
+  // column that the graph lacks or that does not fit. A job that only applies a model (OnlyInfers) needs no label
+  // column.
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
-  // Resolves the input columns alone, for a task on edges: the caller calls SetEmbeddings next. Errors as Make.
+  // Finds only the input columns, for a task on edges: the caller must call SetEdgeTask next. Errors are those of Make.
   static Result<NodeData> MakeInputs(const job::Training& training, const graph::GraphSchema& schema,
                                      sampler::RowSource& rows);
-  // Declares a task on edges: the seeds are the endpoints of edges of `types`, of which there is at least one, and the
-  // outputs are embeddings of `width` values. Not thread-safe: call it before the object is shared.
-  void SetEmbeddings(std::span<const EdgeTypeId> types, const graph::GraphSchema& schema, int64_t width);
+  // Declares a task on edges: the seeds are the endpoints of edges of `types`, at least one type, and the outputs are
+  // embeddings of `width` values. Not thread-safe: call it before the object is shared.
+  void SetEdgeTask(std::span<const EdgeTypeId> types, const graph::GraphSchema& schema, int64_t width);
 
   // Returns the node type of the seed nodes; for tasks on edges, the destination type of the first edge type.
   NodeTypeId seed_type() const { return seed_type_; }
   // Returns the node types whose outputs are needed, ascending: the seed type, or for tasks on edges the source and
-  // destination types of all their edge types.
+  // destination types of all edge types of the task.
   const std::vector<NodeTypeId>& seed_types() const { return seed_types_; }
   LossKind loss_kind() const { return loss_kind_; }
-  // Returns the width of the features by NodeTypeId; 0: the type has none.
+  // Returns the width of the features by NodeTypeId; 0: the type has no features.
   const std::vector<int64_t>& feature_widths() const { return feature_widths_; }
   // Returns the width of the model's input by NodeTypeId: features and learnable rows.
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
@@ -54,38 +55,41 @@ class NodeData {
   // (tasks on edges).
   int64_t num_outputs() const { return num_outputs_; }
 
-  // Reads every label of the split once and sets num_outputs(): the largest label in any part of the split plus one, or
-  // for other tasks the number of values per label. Returns the counts of the labels, which are empty for tasks on
-  // edges. Every rank must call it and reads its share. Not thread-safe: call it once, before the object is shared.
-  // InvalidArgument if no training node has a label, or if a label is not a valid class.
+  // Reads every label of the split once and sets num_outputs(): for single-label classification, the largest label in
+  // any part of the split plus one, otherwise the number of values per label. Returns the counts of the labels; for
+  // tasks on edges they are empty. Every rank must call it and reads its share. Not thread-safe: call it once, before
+  // the object is shared. InvalidArgument if no training node has a label, or if a label is not a valid class.
   Result<LabelCensus> CountOutputs(const std::string& split, sampler::SeedSource& seeds,
                                    collective::Collective& collective, std::chrono::seconds timeout);
 
-  // Sets num_outputs() to that of an existing model, instead of CountOutputs or after it. InvalidArgument if labels
-  // have another width, or if CountOutputs found classes that the model lacks. Not thread-safe, as CountOutputs.
+  // Sets num_outputs() to the number of outputs of an existing model; called after CountOutputs or instead of it.
+  // InvalidArgument if labels have another width, or if CountOutputs found classes that the model lacks. Not
+  // thread-safe, like CountOutputs.
   Status SetOutputs(int64_t num_outputs);
 
-  // Makes Degrees read from this source, for models that need degrees (Model::needs_degrees). Not thread-safe, as
+  // Sets the source of Degrees, for models that need degrees (Model::needs_degrees). Not thread-safe, like
   // CountOutputs.
-  void FetchDegrees(DegreeSource degrees) { degrees_ = std::move(degrees); }
-  // Returns the degrees of a mini-batch's nodes, which are given by NodeTypeId. The first layer writes the rows of the
-  // first num_written[type] nodes of each type. Empty if FetchDegrees was not called.
+  void SetDegreeSource(DegreeSource degrees) { degrees_ = std::move(degrees); }
+  // Returns the degrees of a mini-batch's nodes, for its first layer. `nodes` and `num_written` are by NodeTypeId; the
+  // destination nodes of the layer are the first num_written[type] nodes of each type. Returns an empty object if
+  // SetDegreeSource was not called.
   Result<GraphDegrees> Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                std::span<const uint32_t> num_written, Deadline deadline) const;
 
-  // Returns the columns that every mini-batch reads of all its nodes: features and original ids.
+  // Returns the columns that every mini-batch reads for all its nodes: features and original ids.
   std::vector<sampler::ColumnDescription> BatchColumns() const;
-  // Returns a copy that reads rows from another source of the same columns. `rows` outlives it.
-  NodeData ReadingFrom(sampler::RowSource& rows) const;
+  // Returns a copy that reads the same columns from another source. `rows` outlives the copy.
+  NodeData WithRowSource(sampler::RowSource& rows) const;
 
-  // Returns the type's input columns side by side, f32 [nodes, F]; F may be 0.
+  // Returns the feature columns of a type, concatenated: f32 [nodes, feature_widths()[type]]; the width may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // Makes Inputs and WithLearnable read learnable rows. `rows` outlives this. Not thread-safe, as CountOutputs.
-  void ReadLearnable(const LearnableRows& rows) { learnable_ = &rows; }
+  // Sets the learnable rows that Inputs and WithLearnable read. `rows` outlives this. Not thread-safe, like
+  // CountOutputs.
+  void SetLearnableRows(const LearnableRows& rows) { learnable_ = &rows; }
   // Returns the features and the learnable rows at their current version, f32 [nodes, input width]. Not thread-safe if
   // the job has learnable rows.
   Result<torch::Tensor> Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
-  // Returns the same for features that the caller has read already. Not thread-safe if the job has learnable rows.
+  // Like Inputs, with features that the caller has read already. Not thread-safe if the job has learnable rows.
   Result<torch::Tensor> WithLearnable(NodeTypeId type, const torch::Tensor& features,
                                       std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // Returns labels of nodes of the seed type as losses.h expects them: i64 [nodes] or f32 [nodes, C].
@@ -105,7 +109,7 @@ class NodeData {
   explicit NodeData(sampler::RowSource& rows) : rows_(&rows) {}
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
-  // Adds the labels of this rank's chunks of a part to the census.
+  // Adds the labels of this rank's share of a part to the census: every num_ranks-th chunk of part.batch_size nodes.
   Status AddLabels(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank, uint32_t num_ranks,
                    std::chrono::seconds timeout, LabelCensus* census) const;
 
@@ -113,7 +117,7 @@ class NodeData {
   std::optional<DegreeSource> degrees_;
   std::vector<std::vector<InputColumn>> inputs_;  // by NodeTypeId
   std::vector<int64_t> feature_widths_, input_widths_;
-  const LearnableRows* learnable_ = nullptr;
+  const LearnableRows* learnable_ = nullptr;  // null: none
   NodeTypeId seed_type_;
   std::vector<NodeTypeId> seed_types_;
   std::string label_;
@@ -127,16 +131,16 @@ class NodeData {
 inline bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
 
 // Converts a tensor of any dtype to f32 with the same shape. The result shares memory with an F32 tensor.
-Result<torch::Tensor> AsFloats(const Tensor& tensor);
+Result<torch::Tensor> ToFloats(const Tensor& tensor);
 // Converts a tensor to classes, i64 [elements]. NaN becomes -1, which means "no label". InvalidArgument if a floating
-// value is not a whole number or exceeds 1e9.
-Result<torch::Tensor> AsClasses(const Tensor& tensor);
+// value is not a whole number or its magnitude exceeds 1e9.
+Result<torch::Tensor> ToClasses(const Tensor& tensor);
 // Converts a tensor with one row of `width` values per seed to labels as CheckLabels expects them. NaN means "no
 // label"; for classification, single-label and multi-label, so does -1.
-Result<torch::Tensor> AsLabels(LossKind kind, const Tensor& tensor, int64_t width);
+Result<torch::Tensor> ToLabels(LossKind kind, const Tensor& tensor, int64_t width);
 
-// Returns the node type with a name from the document; "" stands for the only type of a graph with one node type.
-// Errors name `field`.
+// Returns the node type with a name from the document; "" means the only type of a graph with one node type. Errors
+// name `field`.
 Result<NodeTypeId> FindNodeType(const std::string& name, const graph::GraphSchema& schema, const char* field);
 
 }  // namespace espalier::trainer

@@ -36,11 +36,11 @@ Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, co
 std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec) {
   std::vector<std::vector<EdgeTypeId>> relations;
   for (const sampler::LayerSpec& layer : spec.layers) {
-    std::vector<EdgeTypeId> of_layer;
+    std::vector<EdgeTypeId> layer_relations;
     for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
-      if (layer.fanouts[type] != 0) of_layer.push_back(EdgeTypeId(type));
+      if (layer.fanouts[type] != 0) layer_relations.push_back(EdgeTypeId(type));
     }
-    relations.push_back(std::move(of_layer));
+    relations.push_back(std::move(layer_relations));
   }
   return relations;
 }

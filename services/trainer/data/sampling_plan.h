@@ -17,15 +17,15 @@ namespace espalier::trainer {
 Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                                uint64_t seed);
 
-// Returns the relations that each layer samples, by layer, in ascending order.
+// Returns the relations that each layer samples: by layer, each list in ascending order.
 std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec);
 
 // Returns a one-layer specification with all in-edges of the relations of layer `layer`, for full-neighborhood
 // inference.
 sampler::SamplingSpec MakeFullNeighborhood(const sampler::SamplingSpec& spec, size_t layer);
 
-// Returns the node types that are needed to compute the outputs of the seed types, ascending: types[0] is what layer 0
-// reads, and types[l + 1] is what layer l writes. The last entry, one past the last layer, is the seed types alone.
+// Returns the node types that are needed to compute the outputs of the seed types, each list in ascending order: layer
+// l reads the types of entry l and writes the types of entry l + 1. The last entry contains the seed types.
 std::vector<std::vector<NodeTypeId>> ListTypes(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
                                                std::span<const NodeTypeId> seed_types);
 

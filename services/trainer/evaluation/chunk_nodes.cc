@@ -27,7 +27,7 @@ double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBo
 
 // Returns an upper bound for the number of nodes that a layer reads to compute `nodes` nodes. The actual number is
 // smaller, because nodes share neighbors.
-double NodesReadFor(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
+double EstimateNodesRead(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + EstimateInEdges(layer, book, draws)));
 }
 
@@ -40,9 +40,9 @@ uint64_t ChooseChunkNodes(const sampler::SamplingSpec& spec, job::EvaluationNeig
     double nodes_of_sample = outputs, bytes_of_sample = 0;
     for (size_t layer = spec.layers.size(); layer-- > 0;) {
       const double row_bytes = 4.0 * static_cast<double>(row_widths[layer]);
-      const double nodes_of_layer = NodesReadFor(outputs, spec.layers[layer], book, Draws::kAllInEdges);
+      const double nodes_of_layer = EstimateNodesRead(outputs, spec.layers[layer], book, Draws::kAllInEdges);
       if (nodes_of_layer * row_bytes > kMaxLayerBytes) return false;
-      nodes_of_sample = NodesReadFor(nodes_of_sample, spec.layers[layer], book, Draws::kAsSpecified);
+      nodes_of_sample = EstimateNodesRead(nodes_of_sample, spec.layers[layer], book, Draws::kAsSpecified);
       bytes_of_sample += nodes_of_sample * row_bytes;
     }
     return neighborhood != job::EvaluationNeighborhood::kSampled || bytes_of_sample <= kMaxSampleBytes;

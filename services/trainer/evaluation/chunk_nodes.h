@@ -1,4 +1,4 @@
-// Chooses the number of nodes that evaluations and exports compute at once.
+// Chooses the chunk size: the number of nodes that evaluations and exports compute at once.
 #pragma once
 
 #include <span>

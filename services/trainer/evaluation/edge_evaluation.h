@@ -19,8 +19,7 @@
 
 namespace espalier::trainer {
 
-// Options of an edge evaluation.
-struct EdgeMeasure {
+struct EdgeEvaluationOptions {
   job::Metric metric = job::Metric::kAccuracy;
   EdgeTarget target;
   std::shared_ptr<EdgeHead> head;  // a submodule of the model
@@ -33,44 +32,47 @@ struct EdgeMeasure {
 // Edges in the user's order with the model's outputs.
 struct EdgeOutputs {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
-  torch::Tensor outputs;                            // f32 [n, C]
+  torch::Tensor outputs;                            // f32 [n, C], on the CPU
 };
 
 class EdgeEvaluation final : public TaskEvaluation {
  public:
-  // All arguments outlive this.
-  EdgeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective, EdgeMeasure measure);
+  // `data`, `collective` and the objects of `graph` outlive this.
+  EdgeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                 EdgeEvaluationOptions options);
 
-  const EdgeTarget& target() const { return measure_.target; }
+  const EdgeTarget& target() const { return options_.target; }
 
-  // The metric is undefined if no edge of the part is labeled. Stores the embeddings if none are stored yet; they stay
-  // until Drop. Requires inference.ComputeHidden.
+  // The metric is undefined if no edge of the part is labeled. inference.ComputeHidden must have been called. Stores
+  // the embeddings if none are stored yet; they stay until Drop.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     TensorNames& names) override;
-  // Includes the last layer, which is computed for all nodes of the seed types.
+  // The count includes the rows of the last layer, which is computed for all nodes of the seed types.
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
   Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 
-  // Computes the embeddings and stores them in `tensor`, after inference.ComputeHidden. Does nothing if embeddings are
-  // stored already. Every rank must call it.
+  // Computes the embeddings and stores them in the distributed tensor `tensor` of each seed type.
+  // inference.ComputeHidden must have been called. Does nothing if embeddings are stored already. Every rank must call
+  // it.
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
 
-  // The next two functions are local to a rank.
+  // A rank may call the next two functions alone.
   //
   // Returns the number of edges of a part.
   Result<uint64_t> Count(graph::SplitPartName part) const;
-  // Returns the edges of a chunk with the model's outputs. Requires StoreEmbeddings.
-  Result<EdgeOutputs> OutputsOfChunk(graph::SplitPartName part, uint64_t chunk) const;
-  uint64_t chunk_edges() const { return measure_.chunk_edges; }
+  // Returns the edges of a chunk with the model's outputs. StoreEmbeddings must have been called.
+  Result<EdgeOutputs> ComputeChunkOutputs(graph::SplitPartName part, uint64_t chunk) const;
+  uint64_t chunk_edges() const { return options_.chunk_edges; }
 
  private:
+  // Adds this rank's chunks of a part to the metric.
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric) const;
   Result<torch::Tensor> ComputeOutputs(const std::vector<GlobalNodeId>& source_nodes,
                                        const std::vector<GlobalNodeId>& destination_nodes) const;
 
   GraphAccess graph_;
   collective::Collective& collective_;
-  const EdgeMeasure measure_;
+  const EdgeEvaluationOptions options_;
   StoredEmbeddings embeddings_;
 };
 

@@ -14,8 +14,8 @@ namespace espalier::trainer {
 namespace {
 
 constexpr int kPassAttempts = 5;
-// Deadline of a request that drops a tensor after an error: a server may be gone, and a stop request may have ended the
-// pass.
+// Time limit of a request that drops a tensor after an error. It is short, because a server may be gone, or a stop
+// request may have ended the pass.
 constexpr std::chrono::seconds kDropTimeoutAfterError{2};
 
 }  // namespace
@@ -75,7 +75,7 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
     }
     telemetry::Log(telemetry::Level::kWarning, "a pass over the graph is repeated",
                    {{"attempt", attempt}, {"error", status}});
-    // Servers that were not restarted still hold their rows.
+    // Servers that were not restarted still hold the rows of the failed pass.
     RETURN_IF_ERROR(inference_.DropHidden());
   }
   return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");

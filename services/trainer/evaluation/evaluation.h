@@ -1,6 +1,7 @@
-// Computes metrics of a model on the parts of a split, over full neighborhoods (layer by layer, exact) or sampled ones
-// (with the job's fan-outs, but random streams of their own). In both cases the split is processed in original-id order
-// in chunks of fixed size, so that a metric does not depend on the partitioning. The task's TaskEvaluation measures.
+// Computes metrics of a model on the parts of a split, with full neighborhoods (layer by layer, exact) or with sampled
+// neighborhoods (the job's fan-outs, but other random streams than in training). In both cases the split is processed
+// in original-id order in chunks of fixed size, so that a metric does not depend on the partitioning. A TaskEvaluation
+// computes the metric of the job's task.
 #pragma once
 
 #include <chrono>
@@ -18,18 +19,17 @@ namespace espalier::trainer {
 struct EvaluationOptions {
   job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
   sampler::SamplingSpec sampling;
-  std::string tensor_prefix;  // of the names of stored activations; contains the incarnation, so it is unique
+  std::string tensor_prefix;  // of the names of stored activations; unique, because it contains the incarnation
   InferenceOptions inference;
-  // May be empty. Called on every rank each time a metric is undefined on a part, with the reason
-  // (MetricValue::undefined).
+  // Called on every rank each time a metric is undefined on a part, with MetricValue::undefined. May be empty.
   std::function<void(graph::SplitPartName part, const std::string& reason)> on_undefined = {};
 };
 
-// Returns the document's options.
+// Returns the options that the document specifies. `incarnation` makes the tensor names unique.
 EvaluationOptions MakeEvaluationOptions(const job::Training& training, const sampler::SamplingSpec& sampling,
                                         const InferenceOptions& inference, uint64_t incarnation);
 
-// The phase that a pass begins with, and the number of rows computed in it.
+// The phase in which a pass begins, and the number of rows that the phase computes.
 struct PassWork {
   RunPhase phase = RunPhase::kEvaluating;
   uint64_t rows = 0;  // 0: unknown
@@ -37,17 +37,18 @@ struct PassWork {
 
 // Every rank must call the same functions in the same order. Owned by one thread.
 //
-// A pass computes the hidden activations of all nodes (with full neighborhoods), then runs a body that reads them, then
-// drops them. After an error they are dropped too; if that fails, the pass returns the first error.
+// A pass computes the hidden activations of all nodes (with full neighborhoods), then runs a body that reads these
+// activations, then drops them. After an error it also drops them; if the drop fails, the pass returns the first error.
 class Evaluator {
  public:
-  // The first three arguments outlive this. `task` is not null and has the neighborhood of `options`.
+  // `data`, `collective` and the objects of `graph` outlive this. `task` is not null and was made for
+  // options.neighborhood.
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
                                                  collective::Collective& collective, EvaluationOptions options,
                                                  std::shared_ptr<TaskEvaluation> task);
 
   // Returns the metric of the model on one part, the same on every rank; nullopt if it is undefined, for example
-  // because no node of the part is labeled. Runs one pass, as a phase of its own (kEvaluating).
+  // because no node of the part is labeled. Runs one pass in a new phase, kEvaluating.
   Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
 
   // Returns the number of rows of a pass that measures `parts`, as PhaseTracker counts them.
@@ -58,11 +59,11 @@ class Evaluator {
   // pass with `body` is repeated, at most five attempts in total; then Unavailable. Each attempt begins with the phase
   // of `work`.
   Status RunPass(Model& model, const PassWork& work, const std::function<Status()>& body);
-  // Returns the metric on a part, as Evaluate; only within `body`.
+  // Returns the metric on a part, like Evaluate. Must be called within `body`.
   Result<std::optional<double>> ComputeMetric(Model& model, graph::SplitPartName part);
 
-  // Returns the full-neighborhood inference for outputs, also if metrics are computed over samples. `body` must call
-  // ComputeHidden first unless has_full_pass(): then the pass has done it.
+  // Returns the full-neighborhood inference for outputs, also if metrics use sampled neighborhoods. Unless
+  // has_full_pass(), `body` must call ComputeHidden first; otherwise the pass has called it.
   FullInference& inference() { return inference_; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
   // Returns a new prefix for tensor names, the same on every rank.
@@ -72,8 +73,8 @@ class Evaluator {
   Evaluator(collective::Collective& collective, EvaluationOptions options, FullInference inference,
             std::shared_ptr<TaskEvaluation> task);
   Status RunPassOnce(Model& model, const PassWork& work, const std::function<Status()>& body);
-  // Returns the deadline of each request that drops a tensor of a pass that ended with `status`: short, unless the pass
-  // succeeded or is repeated.
+  // Returns the time limit of each request that drops a tensor of a pass that ended with `status`: a short one, unless
+  // the pass succeeded or is repeated.
   std::chrono::seconds PatienceAfter(const Status& status) const;
 
   collective::Collective& collective_;

@@ -34,10 +34,10 @@ Result<FullInference> FullInference::Make(GraphAccess graph, const NodeData& dat
 Status FullInference::ComputeHidden(Model& model, const std::string& prefix) {
   const int last = model.num_layers() - 1;
   for (int layer = 0; layer < last; ++layer) {
-    const Tensors read = hidden_;
+    const Tensors previous = hidden_;
     RETURN_IF_ERROR(ComputeLayer(model, layer, prefix + "-l" + std::to_string(layer))
                         .While("computing layer " + std::to_string(layer) + " for all nodes"));
-    RETURN_IF_ERROR(Agree(DropTensors(graph_, read, *collective_, options_.timeouts.data)));
+    RETURN_IF_ERROR(Agree(DropTensors(graph_, previous, *collective_, options_.timeouts.data)));
   }
   return Status();
 }
@@ -84,13 +84,13 @@ Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uin
                                    const std::string& tensor) {
   RETURN_IF_ERROR(options_.BeforeChunk());
   const Deadline deadline = options_.timeouts.ForData();
-  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
-  ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, ListChunkNodes(type, chunk, deadline));
+  ASSIGN_OR_RETURN(const torch::Tensor outputs, ComputeOutputs(model, layer, type, nodes, deadline));
   RETURN_IF_ERROR(options_.BeforeChunk());
   return NotFoundToDataLoss(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
 }
 
-Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline) {
+Result<std::vector<GlobalNodeId>> FullInference::ListChunkNodes(NodeTypeId type, uint64_t chunk, Deadline deadline) {
   const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
   const uint64_t first = chunk * options_.chunk_nodes;
   const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
@@ -99,15 +99,15 @@ Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, u
   return graph_.seeds.ToGlobalIds(type, originals, deadline);
 }
 
-Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId type,
-                                             std::span<const GlobalNodeId> nodes, Deadline deadline) {
+Result<torch::Tensor> FullInference::ComputeOutputs(Model& model, int layer, NodeTypeId type,
+                                                    std::span<const GlobalNodeId> nodes, Deadline deadline) {
   const sampler::BatchRequest request{.seed_type = type, .seeds = nodes};
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, samplers_[static_cast<size_t>(layer)].Sample(request, deadline));
   TypedRows inputs(batch.nodes.size());
-  for (uint16_t read = 0; read < inputs.size(); ++read) {
-    if (layer > 0 && batch.nodes[read].empty()) continue;
+  for (uint16_t input = 0; input < inputs.size(); ++input) {
+    if (layer > 0 && batch.nodes[input].empty()) continue;
     RETURN_IF_ERROR(options_.BeforeChunk());
-    ASSIGN_OR_RETURN(inputs[read], RowsRead(layer, NodeTypeId(read), batch.nodes[read], deadline));
+    ASSIGN_OR_RETURN(inputs[input], ReadInputs(layer, NodeTypeId(input), batch.nodes[input], deadline));
   }
   RETURN_IF_ERROR(options_.BeforeChunk());
   ASSIGN_OR_RETURN(const GraphDegrees degrees, data_->Degrees(batch.nodes, batch.layers[0].num_outputs, deadline));
@@ -115,17 +115,17 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
   try {
     const torch::NoGradGuard no_gradients;
     const TypedRows outputs =
-        model.Layer(layer, batch.layers[0], OnDevice(std::move(inputs), model.device()), {.degrees = &degrees});
+        model.Layer(layer, batch.layers[0], ToDevice(std::move(inputs), model.device()), {.degrees = &degrees});
     return outputs[type.value].contiguous().cpu();
   } catch (const ModelError& error) {
     return error.status();
-  } catch (const std::exception& error) {  // for example torch, out of memory
-    return StatusOfTorch(error);
+  } catch (const std::exception& error) {  // for example c10::Error if memory is exhausted
+    return FromTorchError(error);
   }
 }
 
-Result<torch::Tensor> FullInference::RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
-                                              Deadline deadline) {
+Result<torch::Tensor> FullInference::ReadInputs(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                                Deadline deadline) {
   if (layer == 0) return data_->Inputs(type, nodes, deadline);
   Result<torch::Tensor> rows = data_->Column(type, hidden_.at(type), nodes, deadline);
   if (!rows.ok()) return NotFoundToDataLoss(std::move(rows).status());
@@ -149,7 +149,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
                                      .batch_size = options_.chunk_nodes};
       ASSIGN_OR_RETURN(const sampler::GlobalBatch nodes, graph_.seeds.SeedsOfStep(query, deadline));
       ASSIGN_OR_RETURN(const torch::Tensor outputs,
-                       Outputs(model, model.num_layers() - 1, type, nodes.seeds, deadline));
+                       ComputeOutputs(model, model.num_layers() - 1, type, nodes.seeds, deadline));
       RETURN_IF_ERROR(on_chunk(chunk, nodes.seeds, outputs));
     }
     return Status();
@@ -164,8 +164,9 @@ Status FullInference::ForAllNodes(Model& model, NodeTypeId type, const OnChunk& 
       if (!IsMine(chunk)) continue;
       RETURN_IF_ERROR(options_.BeforeChunk());
       const Deadline deadline = options_.timeouts.ForData();
-      ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
-      ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, model.num_layers() - 1, type, nodes, deadline));
+      ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, ListChunkNodes(type, chunk, deadline));
+      ASSIGN_OR_RETURN(const torch::Tensor outputs,
+                       ComputeOutputs(model, model.num_layers() - 1, type, nodes, deadline));
       RETURN_IF_ERROR(on_chunk(chunk, nodes, outputs));
     }
     return Status();
@@ -179,8 +180,8 @@ Status FullInference::DropHiddenUnsynchronized(std::chrono::seconds patience) {
   const Tensors stored = std::exchange(hidden_, {});
   const Tensors unfinished = std::exchange(unfinished_, {});
   const Status dropped = DropTensors(graph_, stored, *collective_, patience);
-  const Status dropped_too = DropTensors(graph_, unfinished, *collective_, patience);
-  return dropped.ok() ? dropped_too : dropped;
+  const Status dropped_unfinished = DropTensors(graph_, unfinished, *collective_, patience);
+  return dropped.ok() ? dropped_unfinished : dropped;
 }
 
 }  // namespace espalier::trainer

@@ -206,7 +206,7 @@ TEST(FullInferenceTest, EndsOnAllRanksWithTheErrorOfOne) {
 // Returns an evaluator of the nodes of the random split.
 Result<std::unique_ptr<Evaluator>> MakeEvaluator(Bench& bench, collective::Collective& self,
                                                  const EvaluationOptions& options) {
-  NodeMeasure measure;
+  NodeEvaluationOptions measure;
   measure.split = graph::kRandomSplit;
   measure.sampling = bench.spec;
   measure.inference = options.inference;

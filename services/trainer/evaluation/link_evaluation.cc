@@ -1,9 +1,9 @@
 // Embeddings are stored once per pass. With drawn candidates, AddDrawn gathers the embeddings of a chunk's edges and
-// candidates and scores them together. Without drawn candidates, RanksAmongAll reads the embeddings of all nodes block
-// by block for a chunk of edges and only keeps counts of higher and equal scores (Standing). For the filtered setting,
-// known_ holds the destinations of each (source, relation) of the validation and test parts, which every rank reads
-// once; excluded candidates are scored with the others and then removed from the counts, which keeps the matrix
-// products dense.
+// candidates and scores them together. Without drawn candidates, ComputeRanksAmongAll reads the embeddings of all nodes
+// block by block for a chunk of edges and keeps only the counts of higher and equal scores (RankCounter). Excluded
+// candidates are scored with the other candidates and then removed from the counts, so that the matrix products stay
+// dense. For the filtered setting, every rank reads the edges of the split once: known_ contains the destinations of
+// each (source, relation) that occurs in the validation or test part.
 #include "services/trainer/evaluation/link_evaluation.h"
 
 #include <algorithm>
@@ -101,7 +101,6 @@ Result<MetricValue> LinkEvaluation::ComputeMetric(Model& model, FullInference& i
   return metric.ValueOrReason();
 }
 
-// Returns the same status on every rank.
 Status LinkEvaluation::CheckScores(SplitPartName part) {
   if (options_.metric != job::Metric::kRocAuc) return Status();
   ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
@@ -113,8 +112,8 @@ Status LinkEvaluation::CheckScores(SplitPartName part) {
                            " scores at once: lower spec.training.evaluation.candidates, or choose MRR");
 }
 
-Result<torch::Tensor> LinkEvaluation::Embeddings(std::span<const NodeTypeId> types,
-                                                 std::span<const GlobalNodeId> nodes) {
+Result<torch::Tensor> LinkEvaluation::ReadEmbeddings(std::span<const NodeTypeId> types,
+                                                     std::span<const GlobalNodeId> nodes) {
   torch::Tensor rows = torch::empty({static_cast<int64_t>(nodes.size()), data_.num_outputs()});
   RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
     ASSIGN_OR_RETURN(const torch::Tensor of_type, embeddings_.Read(type, slice.nodes));
@@ -128,8 +127,8 @@ Result<torch::Tensor> LinkEvaluation::Embeddings(std::span<const NodeTypeId> typ
   return rows.to(device_);
 }
 
-Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const NodeTypeId> types,
-                                                         std::span<const GlobalNodeId> nodes) {
+Result<std::vector<int64_t>> LinkEvaluation::ReadOriginalIds(std::span<const NodeTypeId> types,
+                                                             std::span<const GlobalNodeId> nodes) {
   std::vector<int64_t> originals(nodes.size());
   RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
     ASSIGN_OR_RETURN(const torch::Tensor ids, data_.OriginalIds(type, slice.nodes, options_.timeouts.ForData()));
@@ -141,15 +140,16 @@ Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const NodeTyp
   return originals;
 }
 
-std::vector<NodeTypeId> LinkEvaluation::TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const {
+std::vector<NodeTypeId> LinkEvaluation::ListEndTypes(std::span<const NodeTypeId> types_by_relation,
+                                                     const Chunk& edges) const {
   std::vector<NodeTypeId> types;
   types.reserve(edges.size());
-  for (const uint32_t relation : edges.relations) types.push_back(of_relation[relation]);
+  for (const uint32_t relation : edges.relations) types.push_back(types_by_relation[relation]);
   return types;
 }
 
 // Ranking among all nodes reads every candidate twice for each kEdgesPerPass edges.
-uint64_t LinkEvaluation::RowsPerEdge(uint32_t relation) const {
+uint64_t LinkEvaluation::CountRowsPerEdge(uint32_t relation) const {
   if (options_.num_candidates > 0) return 1 + uint64_t{options_.num_candidates};
   return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
 }
@@ -164,7 +164,7 @@ uint64_t LinkEvaluation::CountScoredRows(SplitPartName part) const {
   uint64_t rows = 0;
   for (uint32_t relation = 0; relation < options_.types.size(); ++relation) {
     const Result<uint64_t> count = graph_.seeds.CountOfEdges(options_.types[relation].edge_type, options_.split, part);
-    if (count.ok()) rows += *count * RowsPerEdge(relation);
+    if (count.ok()) rows += *count * CountRowsPerEdge(relation);
   }
   return rows;
 }
@@ -191,8 +191,8 @@ Result<LinkEvaluation::Chunk> LinkEvaluation::ReadEdges(SplitPartName part, uint
               .relations = {batch.types.begin(), batch.types.end()},
               .source_ids = {},
               .destination_ids = {}};
-  ASSIGN_OR_RETURN(edges.source_ids, OriginalIds(TypesOfEnds(source_types_, edges), edges.sources));
-  ASSIGN_OR_RETURN(edges.destination_ids, OriginalIds(TypesOfEnds(destination_types_, edges), edges.destinations));
+  ASSIGN_OR_RETURN(edges.source_ids, ReadOriginalIds(ListEndTypes(source_types_, edges), edges.sources));
+  ASSIGN_OR_RETURN(edges.destination_ids, ReadOriginalIds(ListEndTypes(destination_types_, edges), edges.destinations));
   return edges;
 }
 
@@ -212,14 +212,14 @@ Status LinkEvaluation::ReadKnownEdges() {
       known_.try_emplace({edges.source_ids[i], edges.relations[i]});
     }));
   }
-  const auto learn = [&](int64_t source, uint32_t relation, int64_t destination) {
+  const auto add_known = [&](int64_t source, uint32_t relation, int64_t destination) {
     const auto found = known_.find({source, relation});
     if (found != known_.end()) found->second.push_back(destination);
   };
   for (const SplitPartName part : kParts) {
     RETURN_IF_ERROR(for_edges(part, [&](const Chunk& edges, size_t i) {
-      learn(edges.source_ids[i], edges.relations[i], edges.destination_ids[i]);
-      if (IsSymmetric(edges.relations[i])) learn(edges.destination_ids[i], edges.relations[i], edges.source_ids[i]);
+      add_known(edges.source_ids[i], edges.relations[i], edges.destination_ids[i]);
+      if (IsSymmetric(edges.relations[i])) add_known(edges.destination_ids[i], edges.relations[i], edges.source_ids[i]);
     }));
   }
   for (auto& [source, destinations] : known_) {
@@ -234,10 +234,10 @@ std::vector<int64_t> LinkEvaluation::ListExcludedCandidates(const Chunk& edges, 
   if (!options_.filtered) return {own};
   const auto found = known_.find({edges.source_ids[i], edges.relations[i]});
   if (found == known_.end()) return {own};
-  std::vector<int64_t> none = found->second;
-  const auto at = std::lower_bound(none.begin(), none.end(), own);
-  if (at == none.end() || *at != own) none.insert(at, own);
-  return none;
+  std::vector<int64_t> excluded = found->second;
+  const auto at = std::lower_bound(excluded.begin(), excluded.end(), own);
+  if (at == excluded.end() || *at != own) excluded.insert(at, own);
+  return excluded;
 }
 
 Status LinkEvaluation::AddPart(SplitPartName part, MetricAccumulator& metric) {
@@ -251,15 +251,15 @@ Status LinkEvaluation::AddPart(SplitPartName part, MetricAccumulator& metric) {
       if (options_.num_candidates > 0) {
         RETURN_IF_ERROR(AddDrawn(chunk, chunk * chunk_size, part, edges, metric));
       } else {
-        ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges));
+        ASSIGN_OR_RETURN(const std::vector<double> ranks, ComputeRanksAmongAll(edges));
         metric.AddRanks(chunk, ranks, options_.k);
       }
-    } catch (const std::exception& error) {  // for example torch, out of memory
-      return StatusOfTorch(error);
+    } catch (const std::exception& error) {  // for example c10::Error if memory is exhausted
+      return FromTorchError(error);
     }
-    // Meanwhile each other rank scores one chunk too.
+    // Each other rank scores one chunk in the same time.
     uint64_t rows = 0;
-    for (const uint32_t relation : edges.relations) rows += RowsPerEdge(relation);
+    for (const uint32_t relation : edges.relations) rows += CountRowsPerEdge(relation);
     options_.phases.Add(collective_.size() * rows);
   }
   return Status();
@@ -286,7 +286,7 @@ Status LinkEvaluation::ForBlocks(NodeTypeId type, std::optional<std::span<const 
   return Status();
 }
 
-Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges) {
+Result<std::vector<double>> LinkEvaluation::ComputeRanksAmongAll(const Chunk& edges) {
   std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by destination type
   for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
   std::vector<double> ranks(edges.size());
@@ -295,9 +295,9 @@ Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges) {
 }
 
 // Reads the blocks of all nodes in two passes. The first pass finds the score of each edge's own destination; the
-// second pass compares it to all candidates. Both take scores from the same matrix products: a score computed in
-// another way would be rounded differently. Edges are sorted by destination, so that in the first pass a block needs
-// few products.
+// second pass compares this score to the scores of all candidates. Both passes take scores from the same matrix
+// products, because a score computed in another way would be rounded differently. Edges are sorted by destination, so
+// that a block needs few products in the first pass.
 Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks) {
   const NodeTypeId type = destination_types_[edges.relations[order.front()]];
   const auto num_edges = static_cast<int64_t>(order.size());
@@ -307,23 +307,23 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
   std::vector<NodeTypeId> source_types;
   std::vector<uint32_t> relations;
   std::vector<int64_t> destinations;  // ascending
-  std::vector<std::vector<int64_t>> no_candidates;
+  std::vector<std::vector<int64_t>> excluded;
   for (const uint32_t i : order) {
     sources.push_back(edges.sources[i]);
     source_types.push_back(source_types_[edges.relations[i]]);
     relations.push_back(edges.relations[i]);
     destinations.push_back(edges.destination_ids[i]);
-    no_candidates.push_back(ListExcludedCandidates(edges, i));
+    excluded.push_back(ListExcludedCandidates(edges, i));
   }
-  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(source_types, sources));
-  const torch::Tensor queries = scorer_->Query(embeddings, relations);
+  ASSIGN_OR_RETURN(const torch::Tensor embeddings, ReadEmbeddings(source_types, sources));
+  const torch::Tensor queries = scorer_->MakeQueries(embeddings, relations);
   const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
     return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
         .contiguous()
         .cpu();
   };
 
-  std::vector<Standing> standings;
+  std::vector<RankCounter> counters;
   size_t next = 0;  // the first edge whose own score is not known yet
   RETURN_IF_ERROR(ForBlocks(type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
@@ -332,13 +332,13 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
       const torch::Tensor scores = scores_of(first_edge, rows);
       const auto last_edge = static_cast<size_t>(first_edge + scores.size(0));
       for (; next < last_edge && destinations[next] < end; ++next) {
-        standings.emplace_back(
+        counters.emplace_back(
             GetRow(scores, static_cast<int64_t>(next) - first_edge)[static_cast<size_t>(destinations[next] - first)]);
       }
     }
     return Status();
   }));
-  if (standings.size() != order.size()) return Internal("an edge's destination is not a node");
+  if (counters.size() != order.size()) return Internal("an edge's destination is not a node");
 
   RETURN_IF_ERROR(ForBlocks(type, std::nullopt, [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
@@ -347,16 +347,16 @@ Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> or
       for (int64_t row = 0; row < scores.size(0); ++row) {
         const auto edge = static_cast<size_t>(first_edge + row);
         const std::span<const float> candidates = GetRow(scores, row);
-        standings[edge].Add(candidates);
-        const std::vector<int64_t>& none = no_candidates[edge];
-        for (auto id = std::lower_bound(none.begin(), none.end(), first); id != none.end() && *id < end; ++id) {
-          standings[edge].Remove(candidates[static_cast<size_t>(*id - first)]);
+        counters[edge].Add(candidates);
+        const std::vector<int64_t>& ids = excluded[edge];
+        for (auto id = std::lower_bound(ids.begin(), ids.end(), first); id != ids.end() && *id < end; ++id) {
+          counters[edge].Remove(candidates[static_cast<size_t>(*id - first)]);
         }
       }
     }
     return Status();
   }));
-  for (size_t i = 0; i < order.size(); ++i) ranks[order[i]] = standings[i].Rank();
+  for (size_t i = 0; i < order.size(); ++i) ranks[order[i]] = counters[i].Rank();
   return Status();
 }
 
@@ -370,7 +370,7 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
   std::vector<uint32_t> relations;
   std::vector<OriginalNodeId> right;
   std::vector<NodeTypeId> left_types, right_types;
-  std::vector<uint8_t> counts;
+  std::vector<uint8_t> is_candidate;  // 1 also for the destination itself
   for (size_t i = 0; i < edges.size(); ++i) {
     left.insert(left.end(), columns, edges.sources[i]);
     relations.insert(relations.end(), columns, edges.relations[i]);
@@ -379,30 +379,31 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
     right_types.insert(right_types.end(), columns, type);
     const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
     right.emplace_back(static_cast<uint64_t>(edges.destination_ids[i]));
-    counts.push_back(1);
-    const std::vector<int64_t> none = ListExcludedCandidates(edges, i);
+    is_candidate.push_back(1);
+    const std::vector<int64_t> excluded = ListExcludedCandidates(edges, i);
     for (const uint64_t node : sampler::DrawNodes(key, first_ordinal + i, num_nodes, options_.num_candidates)) {
       right.emplace_back(node);
-      counts.push_back(std::binary_search(none.begin(), none.end(), static_cast<int64_t>(node)) ? 0 : 1);
+      is_candidate.push_back(std::binary_search(excluded.begin(), excluded.end(), static_cast<int64_t>(node)) ? 0 : 1);
     }
   }
   std::vector<GlobalNodeId> nodes(right.size());
-  const auto look_up = [&](NodeTypeId type, const TypeSlice<OriginalNodeId>& slice) -> Status {
+  const auto to_global_ids = [&](NodeTypeId type, const TypeSlice<OriginalNodeId>& slice) -> Status {
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found,
                      graph_.seeds.ToGlobalIds(type, slice.nodes, options_.timeouts.ForData()));
     for (size_t i = 0; i < found.size(); ++i) nodes[static_cast<size_t>(slice.places[i])] = found[i];
     return Status();
   };
-  RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), look_up));
-  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(left_types, left));
-  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(right_types, nodes));
-  const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous().cpu();
+  RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), to_global_ids));
+  ASSIGN_OR_RETURN(const torch::Tensor sources, ReadEmbeddings(left_types, left));
+  ASSIGN_OR_RETURN(const torch::Tensor destinations, ReadEmbeddings(right_types, nodes));
+  const torch::Tensor scores =
+      scorer_->Score(scorer_->MakeQueries(sources, relations), destinations).contiguous().cpu();
   if (options_.metric == job::Metric::kRocAuc) {
     torch::Tensor labels = torch::zeros_like(scores);
-    for (size_t i = 0; i < counts.size(); ++i) {
+    for (size_t i = 0; i < is_candidate.size(); ++i) {
       if (i % columns == 0) {
         labels.data_ptr<float>()[i] = 1;
-      } else if (counts[i] == 0) {
+      } else if (is_candidate[i] == 0) {
         labels.data_ptr<float>()[i] = std::numeric_limits<float>::quiet_NaN();
       }
     }
@@ -414,7 +415,7 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
   for (size_t i = 0; i < edges.size(); ++i) {
     const std::span<const float> row = GetRow(rows, static_cast<int64_t>(i));
     ranks.push_back(
-        ComputeRank(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, options_.num_candidates)));
+        ComputeRank(row[0], row.subspan(1), std::span(is_candidate).subspan(i * columns + 1, options_.num_candidates)));
   }
   metric.AddRanks(chunk, ranks, options_.k);
   return Status();

@@ -1,5 +1,5 @@
 // Evaluates how a model ranks the edges of a split's part: for each edge, the rank of its destination among candidate
-// nodes with the same source and edge type.
+// destinations of the same source under the same edge type.
 //
 // Embeddings come from full-neighborhood inference over the graph without held-out edges, so that the model does not
 // see the measured edges. They are stored on the owners of their rows, under the same name for each node type. Edges
@@ -9,8 +9,8 @@
 // The candidates are all nodes of the destination's type, or `num_candidates` nodes that are drawn for each edge and
 // are the same in every evaluation (RandomPurpose::kCandidates). The destination itself is not a candidate. The
 // filtered setting (Bordes et al., NIPS 2013) also excludes each node to which the source has an edge of the same type
-// in any part of the split. If the edges of a type stand for both directions (LinkType::reverse_type is the type
-// itself), it also excludes each node that has such an edge to the source.
+// in any part of the split. If the edges of a type are symmetric (LinkType::reverse_type is the type itself), it also
+// excludes each node that has such an edge to the source.
 #pragma once
 
 #include <chrono>
@@ -33,11 +33,11 @@ namespace espalier::trainer {
 struct LinkEvaluationOptions {
   job::Metric metric = job::Metric::kMrr;
   std::string split;
-  std::vector<sampler::LinkType> types;  // as in LinkPlan; their indices are the scorer's relations
+  std::vector<sampler::LinkType> types;  // as in LinkPlan; types[r] is relation r of the scorer
   uint32_t num_candidates = 0;           // per edge; 0: all nodes
   bool filtered = true;
-  int64_t k = 10;
-  uint64_t seed = 0;
+  int64_t k = 10;               // of HitsAtK
+  uint64_t seed = 0;            // of the drawn candidates
   uint64_t chunk_nodes = 4096;  // embeddings scored at once
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
@@ -46,15 +46,16 @@ struct LinkEvaluationOptions {
 
 class LinkEvaluation final : public TaskEvaluation {
  public:
-  // All arguments outlive this. `scorer` is a submodule of the model.
+  // `data`, `collective` and the objects of `graph` outlive this. `scorer` is a submodule of the model.
   LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                  LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer);
 
-  // The metric is undefined if the part is empty. Requires inference.ComputeHidden. Stores the embeddings if none are
-  // stored yet; they stay until Drop. ResourceExhausted if the area under the ROC curve needs too many scores.
+  // The metric is undefined if the part is empty. inference.ComputeHidden must have been called. Stores the embeddings
+  // if none are stored yet; they stay until Drop. ResourceExhausted if the area under the ROC curve needs too many
+  // scores.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     TensorNames& names) override;
-  // Includes the last layer, which is computed for all nodes of the seed types.
+  // The count includes the rows of the last layer, which is computed for all nodes of the seed types.
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
   Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 
@@ -69,28 +70,31 @@ class LinkEvaluation final : public TaskEvaluation {
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id of the source, relation
 
   Result<uint64_t> CountEdges(graph::SplitPartName part) const;
-  // Returns the number of rows of scored candidates of a part; a type whose edges cannot be read counts as empty.
+  // Returns the number of candidate rows that are scored for a part. An edge type that cannot be counted adds nothing.
   uint64_t CountScoredRows(graph::SplitPartName part) const;
-  // Returns the number of candidate rows that an edge of `relation` is scored against.
-  uint64_t RowsPerEdge(uint32_t relation) const;
+  // Returns the number of rows that are read per edge of `relation`, as an estimate of the work.
+  uint64_t CountRowsPerEdge(uint32_t relation) const;
+  // Returns ResourceExhausted, on every rank, if the metric is ROCAUC and the part has too many scores.
   Status CheckScores(graph::SplitPartName part);
+  // Adds this rank's chunks of a part to the metric.
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric);
   Result<Chunk> ReadEdges(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
   // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D], on the model's device.
-  Result<torch::Tensor> Embeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
-  Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
-  std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;
+  Result<torch::Tensor> ReadEmbeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
+  Result<std::vector<int64_t>> ReadOriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
+  std::vector<NodeTypeId> ListEndTypes(std::span<const NodeTypeId> types_by_relation, const Chunk& edges) const;
 
   // Returns the rank of each edge among all nodes of its destination's type, in the chunk's order.
-  Result<std::vector<double>> RanksAmongAll(const Chunk& edges);
-  // Sets ranks[n] for each n of `numbers`, which are indices of edges whose destinations have the same node type.
-  Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, std::vector<double>& ranks);
-  // Calls body(first, rows) for each block of consecutive original ids of a type that contains an id of `wanted`
-  // (ascending); without `wanted`, for every block.
+  Result<std::vector<double>> ComputeRanksAmongAll(const Chunk& edges);
+  // Sets ranks[i] for each i in `order`, which contains indices of edges whose destinations have the same node type.
+  Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks);
+  // Calls body(first, rows) for blocks of chunk_nodes consecutive original ids of a type: for each block with an id of
+  // `wanted` (ascending) or, without `wanted`, for every block. `rows` are the embeddings of the ids from `first` on.
   Status ForBlocks(NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
-  // Draws the candidates of each edge, scores the destination and the candidates, [n, 1 + candidates], and adds the
-  // ranks or scores to the metric. `first_ordinal` is the position of the chunk's first edge within the part.
+  // Draws the candidates of each edge, computes the scores of the destination and the candidates, [n, 1 + candidates],
+  // and adds the ranks or scores to the metric. `first_ordinal` is the position of the chunk's first edge within the
+  // part.
   Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
                   MetricAccumulator& metric);
 
@@ -110,7 +114,7 @@ class LinkEvaluation final : public TaskEvaluation {
   const std::shared_ptr<const LinkScorer> scorer_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
   StoredEmbeddings embeddings_;
-  torch::Device device_ = torch::kCPU;  // where embeddings are scored: that of the model
+  torch::Device device_ = torch::kCPU;  // the model's device, where embeddings are scored
   bool has_read_known_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destination ids, ascending, unique
 };

@@ -1,7 +1,7 @@
-// Accuracy and F1 are integer counts; RocAuc keeps all scores; errors and ranks are sums for each chunk. MergeOverRanks
-// gathers the serialized statistics of all ranks and rebuilds the accumulator from them in rank order. Counts do not
-// depend on the order, scores are sorted, and chunk sums are added in chunk order, so that every rank has the same bits
-// and the value does not depend on the distribution of chunks over ranks.
+// Accuracy and F1 keep integer counts; RocAuc keeps all scores; errors and ranks keep a sum for each chunk.
+// MergeOverRanks gathers the serialized statistics of all ranks and rebuilds the accumulator from them in rank order.
+// Counts do not depend on the order, scores are sorted, and chunk sums are added in chunk order, so that every rank has
+// the same bits and the value does not depend on the distribution of chunks over ranks.
 #include "services/trainer/evaluation/metrics.h"
 
 #include <algorithm>
@@ -31,6 +31,7 @@ class WordWriter {
   std::vector<uint64_t> words_;
 };
 
+// Reads the words of a WordWriter in the same order.
 class WordReader {
  public:
   explicit WordReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -120,8 +121,8 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     // NaN compares neither larger nor smaller, so std::max_element would return an arbitrary class.
     num_nan_ += std::any_of(row, row + num_outputs_, IsNan) ? 1 : 0;
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
-    ++decided_;
-    right_ += guess == label ? 1 : 0;
+    ++num_decisions_;
+    num_correct_ += guess == label ? 1 : 0;
     if (!NeedsCounts(metric_)) continue;
     ++predicted_[static_cast<size_t>(guess)];
     ++positive_[static_cast<size_t>(label)];
@@ -138,8 +139,8 @@ void MetricAccumulator::AddIndicators(const torch::Tensor& outputs, const torch:
     const float output = outputs.data_ptr<float>()[i];
     const bool label = value > 0.5f, guess = output > 0.0f;
     num_nan_ += IsNan(output) ? 1 : 0;
-    ++decided_;
-    right_ += guess == label ? 1 : 0;
+    ++num_decisions_;
+    num_correct_ += guess == label ? 1 : 0;
     if (!NeedsCounts(metric_)) continue;
     const auto column = static_cast<size_t>(i % num_outputs_);
     predicted_[column] += guess ? 1 : 0;
@@ -177,10 +178,10 @@ void MetricAccumulator::AddRanks(uint64_t chunk, std::span<const double> ranks, 
   ESPALIER_CHECK(is_new) << "chunk " << chunk << " was added twice";
 }
 
-std::vector<std::byte> MetricAccumulator::Serialized() const {
+std::vector<std::byte> MetricAccumulator::Serialize() const {
   WordWriter out;
-  out.Put(right_);
-  out.Put(decided_);
+  out.Put(num_correct_);
+  out.Put(num_decisions_);
   out.Put(num_nan_);
   for (const auto* counts : {&true_positive_, &predicted_, &positive_}) out.Put(*counts);
   out.Put(scores_.size());
@@ -198,8 +199,8 @@ std::vector<std::byte> MetricAccumulator::Serialized() const {
 
 void MetricAccumulator::MergeSerialized(std::span<const std::byte> bytes) {
   WordReader in(bytes);
-  right_ += in.Next();
-  decided_ += in.Next();
+  num_correct_ += in.Next();
+  num_decisions_ += in.Next();
   num_nan_ += in.Next();
   for (auto* counts : {&true_positive_, &predicted_, &positive_}) {
     for (uint64_t& count : *counts) count += in.Next();
@@ -219,7 +220,7 @@ void MetricAccumulator::MergeSerialized(std::span<const std::byte> bytes) {
 }
 
 Status MetricAccumulator::MergeOverRanks(collective::Collective& collective, Deadline deadline) {
-  std::vector<std::byte> mine = Serialized();
+  std::vector<std::byte> mine = Serialize();
   const uint64_t my_size = mine.size();
   ASSIGN_OR_RETURN(const auto size_bytes, collective.AllGather(std::as_bytes(std::span(&my_size, 1)), deadline));
   std::vector<uint64_t> sizes(collective.size());
@@ -238,8 +239,8 @@ Result<double> MetricAccumulator::Value() const {
   if (num_nan_ > 0) return NanError();
   switch (metric_) {
     case job::Metric::kAccuracy:
-      if (decided_ == 0) return FailedPrecondition(kNoLabel);
-      return static_cast<double>(right_) / static_cast<double>(decided_);
+      if (num_decisions_ == 0) return FailedPrecondition(kNoLabel);
+      return static_cast<double>(num_correct_) / static_cast<double>(num_decisions_);
     case job::Metric::kMacroF1:
     case job::Metric::kMicroF1: return F1();
     case job::Metric::kRocAuc: return RocAuc();
@@ -267,20 +268,20 @@ Result<MetricValue> MetricAccumulator::ValueOrReason() const {
 }
 
 Result<double> MetricAccumulator::F1() const {
-  if (decided_ == 0) return FailedPrecondition(kNoLabel);
-  uint64_t hits = 0, calls = 0;  // calls = predictions + labels, so that F1 = 2 hits / calls
+  if (num_decisions_ == 0) return FailedPrecondition(kNoLabel);
+  uint64_t hits = 0, denominator = 0;  // sums over classes: F1 = 2 hits / (predictions + labels)
   double sum = 0;
   uint64_t classes = 0;
   for (size_t c = 0; c < true_positive_.size(); ++c) {
-    const uint64_t class_calls = predicted_[c] + positive_[c];
+    const uint64_t class_denominator = predicted_[c] + positive_[c];
     hits += true_positive_[c];
-    calls += class_calls;
-    if (class_calls == 0) continue;
+    denominator += class_denominator;
+    if (class_denominator == 0) continue;
     ++classes;
-    sum += 2.0 * static_cast<double>(true_positive_[c]) / static_cast<double>(class_calls);
+    sum += 2.0 * static_cast<double>(true_positive_[c]) / static_cast<double>(class_denominator);
   }
   if (metric_ == job::Metric::kMacroF1) return classes == 0 ? 0.0 : sum / static_cast<double>(classes);
-  return calls == 0 ? 0.0 : 2.0 * static_cast<double>(hits) / static_cast<double>(calls);
+  return denominator == 0 ? 0.0 : 2.0 * static_cast<double>(hits) / static_cast<double>(denominator);
 }
 
 // Returns the fraction of (positive, negative) pairs in which the positive one scores higher; ties count half. Computed
@@ -317,7 +318,7 @@ Result<double> MetricAccumulator::RocAuc() const {
   }
   if (scores_.empty()) return FailedPrecondition(kNoLabel);
   if (curves == 0) {
-    return FailedPrecondition("all labels are equal, and ROCAUC needs both outcomes of a class");
+    return FailedPrecondition("all labels are equal, but ROCAUC needs positive and negative labels of a class");
   }
   return sum / static_cast<double>(curves);
 }

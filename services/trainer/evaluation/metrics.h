@@ -25,23 +25,24 @@ bool HigherIsBetter(job::Metric metric);
 // The value of a metric on a part of a split.
 struct MetricValue {
   std::optional<double> value;  // nullopt: undefined
-  std::string undefined;        // the reason, about the rows of the part: "none has a label"
+  std::string undefined;        // why it is undefined, as a clause about the part's rows: "none has a label"
 };
 
 // Accumulates one metric. Thread-compatible. Unlabeled rows (losses.h) do not count.
-//   Accuracy    fraction of correct rows (multi-label: of entries); predicts the class with the largest output, or in
-//               multi-label tasks each class with a positive output
+//   Accuracy    fraction of correct rows (multi-label: of entries); the predicted class is the one with the largest
+//               output, or in multi-label tasks each class with a positive output
 //   MicroF1     over all (row, class) decisions
 //   MacroF1     mean over the classes that occur as a label or a prediction
-//   RocAuc      area under the ROC curve, ties count half; mean over the classes that have both outcomes
+//   RocAuc      area under the ROC curve, ties count half; mean over the classes with positive and negative labels
 //   Mean*Error  over all entries
 //   MRR         mean of 1 / rank (AddRanks)
 //   HitsAtK     fraction of ranks of at most k (AddRanks)
 class MetricAccumulator {
  public:
+  // `num_outputs` is the number C of the model's outputs; 1 for link prediction.
   MetricAccumulator(job::Metric metric, int64_t num_outputs);
 
-  // Adds outputs f32 [n, C] and labels as Loss expects them. Over all ranks, each row must be added exactly once.
+  // Adds outputs f32 [n, C] and labels as losses.h expects them. Over all ranks, each row must be added exactly once.
   // `chunk` determines the order of the sums: it numbers the chunks of nodes in original-id order, and a rank may add
   // each number only once.
   void Add(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& labels);
@@ -50,13 +51,13 @@ class MetricAccumulator {
   // user's order.
   void AddRanks(uint64_t chunk, std::span<const double> ranks, int64_t k);
 
-  // Merges the statistics of all ranks; afterwards each rank holds all of them. Every rank must call it.
+  // Merges the statistics of all ranks, so that all ranks have the same statistics. Every rank must call it.
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
-  // Returns the metric. FailedPrecondition if nothing was labeled or ranked or, for RocAuc, no class has both outcomes.
-  // InvalidArgument if an output that counts is NaN.
+  // Returns the metric. FailedPrecondition if no row was labeled or ranked or, for RocAuc, if no class has both
+  // positive and negative labels. InvalidArgument if an output of a labeled row is NaN.
   Result<double> Value() const;
-  // Returns the same, with FailedPrecondition as an undefined value instead of an error.
+  // Like Value, but returns FailedPrecondition as an undefined value instead of an error.
   Result<MetricValue> ValueOrReason() const;
 
  private:
@@ -74,14 +75,14 @@ class MetricAccumulator {
   void AddIndicators(const torch::Tensor& outputs, const torch::Tensor& indicators);
   void AddErrors(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& targets);
   void AddScores(const torch::Tensor& probabilities, const torch::Tensor& indicators);
-  std::vector<std::byte> Serialized() const;
+  std::vector<std::byte> Serialize() const;
   void MergeSerialized(std::span<const std::byte> bytes);
   Result<double> RocAuc() const;
   Result<double> F1() const;
 
   job::Metric metric_;
   int64_t num_outputs_;
-  uint64_t right_ = 0, decided_ = 0;                            // Accuracy
+  uint64_t num_correct_ = 0, num_decisions_ = 0;                // Accuracy
   uint64_t num_nan_ = 0;                                        // Accuracy, F1: decisions whose outputs are NaN
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc

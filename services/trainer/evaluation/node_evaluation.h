@@ -1,4 +1,4 @@
-// Evaluates the outputs of the nodes of a split's part, over full neighborhoods or sampled ones.
+// Evaluates a model's outputs for the nodes of a split's part, with full or sampled neighborhoods.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace espalier::trainer {
 
-// Options of a node evaluation.
-struct NodeMeasure {
+struct NodeEvaluationOptions {
   job::Metric metric = job::Metric::kAccuracy;
   std::string split;
   job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
@@ -21,9 +20,11 @@ struct NodeMeasure {
 // Chunk c of a part consists of the same nodes for any partitioning; of T trainers, rank c mod T computes it.
 class NodeEvaluation final : public TaskEvaluation {
  public:
-  // All arguments outlive this. InvalidArgument: the sampling specification does not fit the graph.
+  // `data`, `collective` and the objects of `graph` outlive this. InvalidArgument: the sampling specification does not
+  // fit the graph.
   static Result<std::shared_ptr<NodeEvaluation>> Make(GraphAccess graph, const NodeData& data,
-                                                      collective::Collective& collective, NodeMeasure measure);
+                                                      collective::Collective& collective,
+                                                      NodeEvaluationOptions options);
 
   // The metric is undefined if no node of the part is labeled. Stores no tensors.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
@@ -31,17 +32,19 @@ class NodeEvaluation final : public TaskEvaluation {
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
 
  private:
-  NodeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective, NodeMeasure measure,
-                 sampler::FanoutSampler sampler);
+  NodeEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                 NodeEvaluationOptions options, sampler::FanoutSampler sampler);
+  // Reads the labels of a chunk's nodes and adds outputs and labels to the metric.
   Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
                   MetricAccumulator& metric);
+  // Adds this rank's chunks of a part, with sampled neighborhoods. Returns the same status on every rank.
   Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);
   Status AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric);
 
   GraphAccess graph_;
   const NodeData& data_;
   collective::Collective& collective_;
-  const NodeMeasure measure_;
+  const NodeEvaluationOptions options_;
   sampler::FanoutSampler sampler_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace espalier::trainer {
 
-void Standing::Add(std::span<const float> candidates) {
+void RankCounter::Add(std::span<const float> candidates) {
   uint64_t lower = 0, higher = 0, equal = 0;
   for (const float candidate : candidates) {
     lower += candidate < score_ ? 1 : 0;
@@ -17,7 +17,7 @@ void Standing::Add(std::span<const float> candidates) {
   num_nan_ += candidates.size() - lower - higher - equal;  // comparisons with NaN
 }
 
-void Standing::Remove(float candidate) {
+void RankCounter::Remove(float candidate) {
   if (candidate > score_) {
     --higher_;
   } else if (candidate == score_) {
@@ -27,18 +27,18 @@ void Standing::Remove(float candidate) {
   }
 }
 
-double Standing::Rank() const {
+double RankCounter::Rank() const {
   if (std::isnan(score_) || num_nan_ > 0) return std::numeric_limits<double>::quiet_NaN();
   return 1.0 + static_cast<double>(higher_) + static_cast<double>(equal_) / 2;
 }
 
-double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
-  Standing standing(score);
-  standing.Add(candidates);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] == 0) standing.Remove(candidates[i]);
+double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> included) {
+  RankCounter counter(score);
+  counter.Add(candidates);
+  for (size_t i = 0; i < included.size(); ++i) {
+    if (included[i] == 0) counter.Remove(candidates[i]);
   }
-  return standing.Rank();
+  return counter.Rank();
 }
 
 double MeanReciprocalRank(std::span<const double> ranks) {

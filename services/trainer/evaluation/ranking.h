@@ -7,10 +7,10 @@
 
 namespace espalier::trainer {
 
-// Counts how many candidates score higher than, or the same as, a given score.
-class Standing {
+// Counts the candidates whose score is higher than, or equal to, a given score.
+class RankCounter {
  public:
-  explicit Standing(float score) : score_(score) {}
+  explicit RankCounter(float score) : score_(score) {}
   void Add(std::span<const float> candidates);
   // Removes one candidate that was added.
   void Remove(float candidate);
@@ -22,11 +22,12 @@ class Standing {
   uint64_t higher_ = 0, equal_ = 0, num_nan_ = 0;
 };
 
-// Returns 1 + (number of higher candidates) + (number of equal candidates) / 2. This is the average rank among equal
-// scores, the "realistic" rank of Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or
-// link prediction methods", 2020; a model that scores all candidates alike does not get a perfect rank. Candidate i is
-// ignored if counts[i] == 0; if `counts` is empty, all candidates count. NaN if a score that counts is NaN.
-double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> counts);
+// Returns 1 + (number of candidates with a higher score) + (number of candidates with an equal score) / 2. This is the
+// average rank among equal scores, the "realistic" rank of Berrendorf et al., "On the ambiguity of rank-based
+// evaluation of entity alignment or link prediction methods", 2020; a model that scores all candidates alike does not
+// get a perfect rank. Candidate i is ignored if included[i] == 0; if `included` is empty, no candidate is ignored. NaN
+// if `score` or the score of a candidate that is not ignored is NaN.
+double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> included);
 
 // MeanReciprocalRank returns the mean of 1 / rank (Voorhees, TREC-8, 1999), HitsAtK the fraction of ranks of at most k
 // (Bordes et al., NIPS 2013). Both add up in the order of `ranks`. They return 0 without ranks, NaN if a rank is NaN.

@@ -45,14 +45,14 @@ TEST(RankingTest, NanScoresHaveNoRank) {
 }
 
 TEST(RankingTest, BlocksOfCandidatesAddUp) {
-  Standing standing(3);
-  standing.Add(std::vector<float>{5, 3, 1});
-  standing.Add(std::vector<float>{4, 3, 3});
-  EXPECT_EQ(standing.Rank(), 1 + 2 + 1.5);
-  standing.Remove(5);
-  standing.Remove(3);
-  standing.Remove(1);
-  EXPECT_EQ(standing.Rank(), 1 + 1 + 1);
+  RankCounter counter(3);
+  counter.Add(std::vector<float>{5, 3, 1});
+  counter.Add(std::vector<float>{4, 3, 3});
+  EXPECT_EQ(counter.Rank(), 1 + 2 + 1.5);
+  counter.Remove(5);
+  counter.Remove(3);
+  counter.Remove(1);
+  EXPECT_EQ(counter.Rank(), 1 + 1 + 1);
 }
 
 TEST(RankingTest, MeansMatchHandComputation) {

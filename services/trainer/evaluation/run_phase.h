@@ -20,7 +20,7 @@ const char* ToString(RunPhase phase);
 
 // Counts the work of the current phase in rows. A row is a node for which a layer is computed, a candidate against
 // which an edge is scored, or a row that is written. Rows of all ranks are counted, on the assumption that the other
-// ranks are as fast as this one. A handle: copies share one count. Used by one thread.
+// ranks are as fast as this one. Copies share one count. Used by one thread.
 class PhaseTracker {
  public:
   // `fraction` is the completed fraction of the phase in [0, 1], or nullopt if it is unknown. For kTraining it is

@@ -18,9 +18,9 @@ Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> ty
     }
     return Status();
   };
-  const bool makes = collective.rank() == Rank(0);
-  RETURN_IF_ERROR(collective::AgreeOn(makes ? create() : Status(), collective, timeouts.collective));
-  return collective::AgreeOn(makes ? Status() : create(), collective, timeouts.collective);
+  const bool is_root = collective.rank() == Rank(0);
+  RETURN_IF_ERROR(collective::AgreeOn(is_root ? create() : Status(), collective, timeouts.collective));
+  return collective::AgreeOn(is_root ? Status() : create(), collective, timeouts.collective);
 }
 
 Status DropTensors(const GraphAccess& graph, const std::map<NodeTypeId, std::string>& tensors,

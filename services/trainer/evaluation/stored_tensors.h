@@ -1,4 +1,5 @@
-// Tensors on the owners of rows that all ranks write and read. They do not survive a restart of their server.
+// Distributed tensors that all ranks write and read during a pass over the graph. Their rows do not survive a restart
+// of the server that stores them.
 #pragma once
 
 #include <chrono>
@@ -11,19 +12,20 @@
 
 namespace espalier::trainer {
 
-// Converts the status of a call that reads or writes a stored tensor: NotFound becomes DataLoss, because the tensor had
-// been created, so that a restarted server must have lost it.
+// Converts the status of a call that reads or writes a tensor that was created before: NotFound becomes DataLoss,
+// because a restarted server must have lost the tensor.
 Status NotFoundToDataLoss(Status status);
 
 // Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it. It returns
-// after all ranks have the tensors, so that no rank creates a tensor after another rank has written rows: if a server
-// had lost the rows in a restart, that would hide the loss. Rank 0 creates the tensors first, and the other ranks then
-// find them. This is faster than concurrent requests, of which servers defer all but one.
+// after all ranks have sent their requests, so that no rank creates a tensor after another rank has written rows: if a
+// server had lost the rows in a restart, creating the tensor again would hide the loss. Rank 0 creates the tensors
+// first, and the other ranks then find them. This is faster than concurrent requests, because servers defer all but one
+// of several concurrent requests.
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
                         int64_t width, collective::Collective& collective, const Timeouts& timeouts);
 
-// Drops tensors, given by node type and name, on rank 0; does nothing on other ranks. Each request has a deadline of
-// `patience`. After an error the remaining tensors are dropped too. Returns the first error.
+// Drops tensors, given by node type and name, on rank 0; does nothing on other ranks. Each request has the time limit
+// `patience`. After an error, the remaining tensors are still dropped. Returns the first error.
 Status DropTensors(const GraphAccess& graph, const std::map<NodeTypeId, std::string>& tensors,
                    const collective::Collective& collective, std::chrono::seconds patience);
 

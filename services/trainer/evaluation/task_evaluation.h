@@ -1,5 +1,5 @@
-// The interface through which an Evaluator measures a model, whatever the task's seeds are. NodeEvaluation,
-// EdgeEvaluation and LinkEvaluation implement it.
+// The interface through which an Evaluator computes the metric of any task. NodeEvaluation, EdgeEvaluation and
+// LinkEvaluation implement it.
 #pragma once
 
 #include <chrono>
@@ -36,11 +36,11 @@ class TaskEvaluation {
   // called inference.ComputeHidden. Tensors that are stored for the rest of the pass have names from `names`.
   virtual Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                             TensorNames& names) = 0;
-  // Returns the number of rows that ComputeMetric counts for all of `parts` in one pass, as PhaseTracker counts them.
-  // A part that cannot be read counts as empty, because ComputeMetric returns the error later. Local to a rank.
+  // Returns the number of rows, as PhaseTracker counts them, that ComputeMetric computes for `parts` in one pass. A
+  // part that cannot be read counts as empty, because ComputeMetric returns the error later. Local to a rank.
   virtual uint64_t CountRows(std::span<const graph::SplitPartName> parts) const = 0;
-  // Drops stored tensors at the end of a pass. Rank 0 sends the requests, each with a deadline of `patience`; the other
-  // ranks return at once. The default has stored none.
+  // Drops stored tensors at the end of a pass. Rank 0 sends the requests, each with the time limit `patience`; the
+  // other ranks return at once. The default does nothing, for evaluations that store no tensors.
   virtual Status Drop(std::chrono::seconds /*patience*/) { return Status(); }
 };
 

@@ -84,9 +84,9 @@ Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const
     ASSIGN_OR_RETURN(options->checkpoints, storage::OpenStore(flags.checkpoints, settings).While("--checkpoints"));
   }
   if (flags.resume == "never") options->resume = ResumeMode::kNever;
-  const bool names_place = flags.resume != "auto" && flags.resume != "never";
-  if (const std::string& from = names_place ? flags.resume : job.checkpoint.resume_from; !from.empty()) {
-    const char* const field = names_place ? "--resume" : "spec.checkpoint.resumeFrom";
+  const bool has_uri = flags.resume != "auto" && flags.resume != "never";
+  if (const std::string& from = has_uri ? flags.resume : job.checkpoint.resume_from; !from.empty()) {
+    const char* const field = has_uri ? "--resume" : "spec.checkpoint.resumeFrom";
     ASSIGN_OR_RETURN(options->resume_from, storage::OpenStore(from, settings).While(field));
   }
   return Status();

@@ -14,9 +14,10 @@
 
 namespace espalier::trainer {
 
+// Returns the time limits that the flags set.
 Timeouts MakeTimeouts(const TrainerFlags& flags);
 
-// Returns the job's name at graph servers: --job-name, or the document's name.
+// Returns the name under which graph servers and samplers know the job: --job-name, or the document's name.
 const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job);
 
 // Connects to the graph servers given by the flags, or opens the partitions in this process. Blocks for at most
@@ -30,7 +31,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
                                                               const client::Session& session,
                                                               const rpc::ChannelSettings& channel);
 
-// Sets the stores of `options`, whose URIs are in the flags and the document: outputs, the model, the ids of the nodes
+// Sets the stores of `options` to the URIs in the flags and the document: outputs, the model, the ids of the nodes
 // whose embeddings and predictions are saved (spec.output.nodesUri), checkpoints, and the checkpoints to resume from.
 // No store is contacted. InvalidArgument names the flag or field.
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,

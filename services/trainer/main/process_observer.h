@@ -14,7 +14,7 @@ namespace espalier::trainer {
 
 class ProcessObserver final : public TrainingObserver {
  public:
-  // `status` and `stop` must outlive this. `logs`: whether this rank logs epochs and warnings, as rank 0 does for all.
+  // `status` and `stop` must outlive this. If `logs`, epochs and warnings are logged; true on rank 0 only.
   ProcessObserver(TrainingStatus& status, StopWatcher& stop, job::Metric metric, bool logs)
       : status_(status), stop_(stop), metric_(metric), logs_(logs) {}
 
@@ -28,8 +28,8 @@ class ProcessObserver final : public TrainingObserver {
     if (logs_) LogEpoch(report, metric_);
   }
   void OnPhase(RunPhase phase, std::optional<double> fraction) override { status_.OnPhase(phase, fraction); }
-  void OnComputeBegin() override { stop_.OnComputing(); }
-  void OnComputeEnd() override { stop_.OnComputed(); }
+  void OnComputeBegin() override { stop_.OnComputeBegin(); }
+  void OnComputeEnd() override { stop_.OnComputeEnd(); }
   void OnProgress() override { stop_.OnProgress(); }
   void OnStopped() override { stop_.OnLastStep(); }
   void OnSaved() override { stop_.OnSaved(); }

@@ -1,6 +1,6 @@
-// The admin port and the port of the ring are opened first, since the ready file contains both addresses. Then follow
-// the graph, the mini-batches and the connections to the other trainers, after which the process is ready. Calls to
-// servers end when the stop watcher requests it (ChannelSettings::stop).
+// Opens the admin port and the port of the ring first, because the ready file contains both addresses. Then opens the
+// graph and the mini-batches and connects to the other trainers; after that the process is ready. The stop watcher
+// cancels calls to servers through ChannelSettings::stop.
 #include "services/trainer/main/run_trainer.h"
 
 #include <memory>
@@ -71,7 +71,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   admin->SetStatusProvider([&] { return status.Json(); });
 
   rpc::ChannelSettings channel;
-  channel.stop = stop.stalled();
+  channel.stop = stop.server_call_token();
   channel.metrics = std::make_shared<rpc::CallMetrics>(registry);
   const std::shared_ptr<void> certificate_expiry = daemon::WatchCertificateExpiry(flags.tls, metrics);
   ASSIGN_OR_RETURN(channel.tls, daemon::LoadTls(flags.tls, pki::PeerRole::kTrainer));
@@ -106,7 +106,7 @@ Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& 
   options.stop_requested = &stop.requested();
   ProcessObserver observer(status, stop, job.training.evaluation.metric, /*logs=*/flags.rank == 0);
   options.observer = &observer;
-  stop.TrainingBegins();
+  stop.OnTrainingBegin();
   sampler::PartitionedGraph& graph = *session.graph;
   ASSIGN_OR_RETURN(const TrainOutcome outcome, TrainJob(job, graph, *batches, collective, options));
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);

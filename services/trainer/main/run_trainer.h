@@ -11,8 +11,9 @@
 
 namespace espalier::trainer {
 
-// Trains `job` on the device as the rank given by the flags. Returns kDone, or kAskedToStop after SIGTERM. Writes the
-// termination message unless it returns an error. Call once per process: it installs signal handling.
+// Trains `job` on the device as the rank given by the flags. `math` is recorded in checkpoints. Returns kDone, or
+// kAskedToStop after SIGTERM. Writes the termination message unless it returns an error. Call once per process: it
+// installs signal handling.
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                             MathSettings math, torch::Device device);
 

@@ -1,6 +1,6 @@
 // espalier-trainer: prepares the process before libtorch's libraries are loaded, then executes espalier-trainer-process
-// in the same process with the same arguments. Loading takes a second, and many seconds on a busy machine. This program
-// links none of Espalier's libraries, so that it starts at once.
+// in the same process with the same arguments. Loading libtorch takes a second, and many seconds on a busy machine.
+// This program links none of Espalier's libraries, so that it starts at once.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// A thread waits for SIGTERM, then watches counters and flags that the training thread updates. WatchForStall starts
-// its two limits anew whenever there is progress, and while the training thread computes or waits for other ranks. If a
-// limit passes, it cancels the calls to servers. WatchBatchAhead does the same for the prefetched mini-batch once the
+// A thread waits for SIGTERM, then watches counters and flags that the training thread updates. WatchForStall restarts
+// both limits whenever there is progress, and while the training thread computes or waits for other ranks. When a limit
+// has passed, it cancels the calls to servers. WatchBatchAhead does the same for the prefetched mini-batch once the
 // last checkpoint is saved.
 #include "services/trainer/main/stop_watcher.h"
 
@@ -19,7 +19,8 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-// The flag may miss the all-reduce in progress; the next one contains it.
+// Number of steps after the request until training stops: the flag may be set too late for the all-reduce in progress,
+// and the next all-reduce contains it.
 constexpr uint64_t kStepsUntilStopped = 2;
 
 [[noreturn]] void EndBeforeTraining() {
@@ -45,14 +46,14 @@ void StopWatcher::Watch(const std::stop_token& ended) {
 
 void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
   uint64_t seen = progress_;
-  Deadline step_stall = Deadline::After(longest_stall_), piece_stall = Deadline::After(longest_piece_);
+  Deadline step_stall = Deadline::After(longest_stall_), chunk_stall = Deadline::After(longest_chunk_);
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
-    const bool is_in_pieces = is_in_pieces_, is_computing = is_computing_;
+    const bool is_in_chunks = is_in_chunks_, is_computing = is_computing_;
     const uint64_t now = progress_;
     if (is_communicating_ || is_computing || seen != now) {
       step_stall = Deadline::After(longest_stall_);
-      piece_stall = Deadline::After(longest_piece_);
-    } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
+      chunk_stall = Deadline::After(longest_chunk_);
+    } else if ((is_in_chunks ? chunk_stall : step_stall).HasPassed()) {
       Log(Level::kWarning, "a server does not respond: ending without it", {{"steps_since_asked", steps_ - first}});
       return CancelServerCalls();
     }

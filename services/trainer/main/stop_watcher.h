@@ -1,4 +1,4 @@
-// Handles SIGTERM in a trainer.
+// Handles SIGTERM in a trainer: requests a stop, and cancels calls to servers that do not answer.
 #pragma once
 
 #include <atomic>
@@ -9,42 +9,43 @@
 namespace espalier::trainer {
 
 // Sets a flag at SIGTERM, which the next step's all-reduce shares with all ranks. Before training begins there is
-// nothing to save, and SIGTERM ends the process. Its thread handles the signal, so other threads may block it.
+// nothing to save, so SIGTERM ends the process. A thread of the watcher handles the signal; other threads may block it.
 // Thread-safe; one per process.
 class StopWatcher {
  public:
   // How long training may make no progress after SIGTERM before the calls to servers are canceled: one limit for a
-  // step, a larger one for a piece (chunk) of longer work such as an evaluation. Without a limit, a step that waits for
-  // a failed server would block until its deadline. The limit of a piece is larger for two reasons: a piece may take
+  // step, a larger one for a chunk of longer work such as an evaluation. Without a limit, a step that waits for a
+  // failed server would block until its deadline. The limit for a chunk is larger for two reasons: a chunk may take
   // many times as long as a step, and after the calls are canceled, the last checkpoint cannot call servers.
   explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4),
-                       std::chrono::milliseconds longest_piece = std::chrono::seconds(12))
+                       std::chrono::milliseconds longest_chunk = std::chrono::seconds(12))
       : longest_stall_(longest_stall),
-        longest_piece_(longest_piece),
+        longest_chunk_(longest_chunk),
         thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
 
-  // Whether SIGTERM was received.
+  // True once SIGTERM was received.
   const std::atomic<bool>& requested() const { return requested_; }
-  // Returns the token that ends the calls and waits of the process's clients. Its stop is requested when, after
-  // SIGTERM, training makes no progress because a server does not answer. (Then this trainer fails, which also ends the
-  // waits of other ranks for it.)
-  std::stop_token stalled() const { return stalled_.get_token(); }
+  // Returns the token that ends the calls and waits of the process's clients. Its stop is requested by
+  // CancelServerCalls, and when, after SIGTERM, training makes no progress because a server does not answer. (The
+  // trainer then fails, and other ranks stop waiting for it.)
+  std::stop_token server_call_token() const { return server_call_stop_.get_token(); }
 
-  void TrainingBegins() { training_ = true; }
+  // From now on, SIGTERM does not end the process at once.
+  void OnTrainingBegin() { training_ = true; }
   void OnStep() {
     ++steps_;
     ++progress_;
-    is_in_pieces_ = false;  // last; WatchForStall reads it first, so that a piece never gets the limit of a step
+    is_in_chunks_ = false;  // last; WatchForStall reads it first, so that a chunk never gets the limit of a step
   }
-  // Called when a piece of longer work, such as an evaluation or a copy of rows, begins or ends.
+  // Called when a chunk of longer work, such as an evaluation or a copy of rows, begins or ends.
   void OnProgress() {
-    is_in_pieces_ = true;
+    is_in_chunks_ = true;
     ++progress_;
   }
 
   // Called around the computation of a step, which calls no server and may take any time.
-  void OnComputing() { is_computing_ = true; }
-  void OnComputed() {
+  void OnComputeBegin() { is_computing_ = true; }
+  void OnComputeEnd() {
     ++progress_;
     is_computing_ = false;  // last: if WatchForStall reads false here, it also reads the progress
   }
@@ -73,7 +74,7 @@ class StopWatcher {
     saved_ = true;
   }
   // Cancels the pending and all future calls to servers, whose results are not needed.
-  void CancelServerCalls() { stalled_.request_stop(); }
+  void CancelServerCalls() { server_call_stop_.request_stop(); }
 
  private:
   void Watch(const std::stop_token& ended);
@@ -82,18 +83,19 @@ class StopWatcher {
   // Watches the prefetched mini-batch after the state is saved.
   void WatchBatchAhead(const std::stop_token& ended);
 
-  const std::chrono::milliseconds longest_stall_, longest_piece_;
-  std::atomic<bool> requested_ = false;            // atomic, because the training thread reads it at every step
-  std::atomic<bool> training_ = false;             // atomic, because the training thread sets it
-  std::atomic<uint64_t> steps_ = 0;                // atomic, because the training thread counts
-  std::atomic<uint64_t> progress_ = 0;             // likewise
-  std::atomic<bool> is_in_pieces_ = false;         // likewise; whether a piece began after the last step
-  std::atomic<bool> is_communicating_ = false;     // likewise
-  std::atomic<bool> is_computing_ = false;         // likewise
-  std::atomic<bool> stepping_ = true;              // atomic, because the training thread clears it
-  std::atomic<bool> saved_ = false;                // likewise
-  std::atomic<uint64_t> progress_when_saved_ = 0;  // likewise; valid once saved_ is true
-  std::stop_source stalled_;
+  const std::chrono::milliseconds longest_stall_, longest_chunk_;
+  std::atomic<bool> requested_ = false;  // set by thread_, read by the training thread at every step
+  // The training thread sets the following members, and thread_ reads them.
+  std::atomic<bool> training_ = false;
+  std::atomic<uint64_t> steps_ = 0;
+  std::atomic<uint64_t> progress_ = 0;
+  std::atomic<bool> is_in_chunks_ = false;  // whether a chunk of longer work began after the last step
+  std::atomic<bool> is_communicating_ = false;
+  std::atomic<bool> is_computing_ = false;
+  std::atomic<bool> stepping_ = true;
+  std::atomic<bool> saved_ = false;
+  std::atomic<uint64_t> progress_when_saved_ = 0;  // valid once saved_ is true
+  std::stop_source server_call_stop_;
   std::jthread thread_;  // last: joined before the other members are destroyed
 };
 

@@ -33,13 +33,13 @@ class StopWatcherTest : public testing::Test {
 
 TEST_F(StopWatcherTest, ForwardsRequestAndWaitsForCurrentStep) {
   StopWatcher watcher(std::chrono::hours(1));
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   watcher.OnStep();
   EXPECT_FALSE(watcher.requested());
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   watcher.OnStep();
-  EXPECT_FALSE(watcher.stalled().stop_requested());
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
 }
 
 // As in a trainer, whose training thread blocks the signal.
@@ -48,7 +48,7 @@ TEST_F(StopWatcherTest, HandlesSignalThatThreadsBeforeItBlock) {
   signal.BlockInThread();
   {
     StopWatcher watcher(std::chrono::hours(1));
-    watcher.TrainingBegins();
+    watcher.OnTrainingBegin();
     ASSERT_EQ(kill(getpid(), SIGTERM), 0);
     EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
     sigset_t pending;
@@ -60,92 +60,92 @@ TEST_F(StopWatcherTest, HandlesSignalThatThreadsBeforeItBlock) {
 
 TEST_F(StopWatcherTest, CancelsStalledStep) {
   StopWatcher watcher(std::chrono::milliseconds(1));
-  watcher.TrainingBegins();
-  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnTrainingBegin();
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
   telemetry::StopSignal::Install().Request(SIGTERM);
-  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.server_call_token().stop_requested(); }));
 }
 
 // A chunk of an evaluation may take longer than the limit of a step; the next step has the limit of a step again.
 TEST_F(StopWatcherTest, ChunkMayTakeLongerThanStep) {
   StopWatcher watcher(std::chrono::milliseconds(0), std::chrono::hours(1));
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   watcher.OnStep();
   watcher.OnProgress();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
-  EXPECT_FALSE(watcher.stalled().stop_requested());
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
   watcher.OnStep();
-  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.server_call_token().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, SaveAfterLastStepHasItsTime) {
-  std::stop_token stalled;
+  std::stop_token token;
   {
     StopWatcher watcher(std::chrono::milliseconds(0));
-    stalled = watcher.stalled();
-    watcher.TrainingBegins();
+    token = watcher.server_call_token();
+    watcher.OnTrainingBegin();
     watcher.OnLastStep();
     telemetry::StopSignal::Install().Request(SIGTERM);
     EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   }
-  EXPECT_FALSE(stalled.stop_requested());
+  EXPECT_FALSE(token.stop_requested());
 }
 
 TEST_F(StopWatcherTest, CancelsPrefetchedBatchAfterSave) {
   StopWatcher watcher(std::chrono::milliseconds(0));
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   watcher.OnLastStep();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
-  EXPECT_FALSE(watcher.stalled().stop_requested());
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
   watcher.OnSaved();
-  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.server_call_token().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, CancelsNothingElseUntilRequested) {
   StopWatcher watcher(std::chrono::hours(1));
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   watcher.OnLastStep();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   watcher.OnSaved();
   watcher.OnProgress();
-  EXPECT_FALSE(watcher.stalled().stop_requested());
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
   watcher.CancelServerCalls();
-  EXPECT_TRUE(watcher.stalled().stop_requested());
+  EXPECT_TRUE(watcher.server_call_token().stop_requested());
 }
 
 // A rank that waits for the other trainers has not stalled; a rank that waits for a server afterwards has.
 TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   StopWatcher watcher(std::chrono::milliseconds(0));
   WatchedCollective group(std::make_unique<collective::SelfCollective>(), watcher);
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   {
     const StopWatcher::CommunicationScope scope(watcher);
     telemetry::StopSignal::Install().Request(SIGTERM);
     EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
-    EXPECT_FALSE(watcher.stalled().stop_requested());
+    EXPECT_FALSE(watcher.server_call_token().stop_requested());
   }
-  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.server_call_token().stop_requested(); }));
   EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
 }
 
 // The computation of a step is not a stall, however long it takes; a wait for a server afterwards is.
 TEST_F(StopWatcherTest, ComputingIsNoStall) {
   StopWatcher watcher(std::chrono::milliseconds(0));
-  watcher.TrainingBegins();
+  watcher.OnTrainingBegin();
   watcher.OnStep();
-  watcher.OnComputing();
+  watcher.OnComputeBegin();
   telemetry::StopSignal::Install().Request(SIGTERM);
   EXPECT_TRUE(BecomesTrue([&] { return watcher.requested().load(); }));
   // The watcher checks about three times; each check would have canceled a step.
   Clock::Real().SleepFor(std::chrono::milliseconds(300));
-  EXPECT_FALSE(watcher.stalled().stop_requested());
-  watcher.OnComputed();
-  EXPECT_TRUE(BecomesTrue([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_FALSE(watcher.server_call_token().stop_requested());
+  watcher.OnComputeEnd();
+  EXPECT_TRUE(BecomesTrue([&] { return watcher.server_call_token().stop_requested(); }));
 }
 
 TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {

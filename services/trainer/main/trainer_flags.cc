@@ -25,25 +25,27 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_PARTITIONS");
   app.add_option(
          "--data-dir", flags->data_dir,
-         "folder for copies of files of such partitions that cannot be mapped in place; default: the user's cache")
+         "with --partitions: folder for copies of files that cannot be mapped in place; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
-  app.add_option("--cache-size", flags->cache_bytes, "maximum bytes of such copies, e.g. 20GiB; 0: no limit")
+  app.add_option("--cache-size", flags->cache_bytes,
+                 "maximum bytes of the files in --data-dir, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--samplers", flags->samplers,
-                 "host:port of each sampler, in the same syntax; absent: threads of this process sample")
+                 "host:port of each sampler, in the syntax of --servers; absent: threads of this process sample")
       ->envname("ESPALIER_SAMPLERS")
       ->delimiter(',');
   app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
-  app.add_option("--job-uid", flags->job_uid, "the job's uid, repeated in /status")->envname("ESPALIER_JOB_UID");
+  app.add_option("--job-uid", flags->job_uid, "the job's uid, shown in /status")->envname("ESPALIER_JOB_UID");
   daemon::AddJobNameFlag(app, &flags->job_name,
                          "the job's name at the graph servers, which separates its tensors from other jobs'; "
                          "default: the document's name");
-  app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones of its name")
+  app.add_option("--incarnation", flags->incarnation,
+                 "the job's incarnation; servers reject older incarnations of the job")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")
@@ -60,8 +62,8 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
 std::string CheckCollective(const std::string& value) {
   if (value == "auto" || value == "ring" || value == "nccl") return "";
   if (value == "gloo") {
-    return "Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use NCCL if each "
-           "has its own GPU of one host, else the ring";
+    return "Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use NCCL if they "
+           "have different GPUs of one host, else the ring";
   }
   return "expected auto, ring or nccl, found " + value;
 }
@@ -92,32 +94,34 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_RENDEZVOUS")
       ->capture_default_str();
   app.add_option("--local-address", flags->local_address,
-                 "address of this machine for the all-reduce; absent: the one with the route to the rendezvous")
+                 "address of this machine for the all-reduce; absent: the address from which it reaches the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
   app.add_option(
          "--collective", flags->collective,
          "how trainers sum gradients: ring, over TCP; nccl, from GPU to GPU, in plaintext between hosts; auto, nccl "
-         "where each trainer has its own GPU of one host, else ring")
+         "if the trainers have different GPUs of one host, else ring")
       ->envname("ESPALIER_COLLECTIVE")
       ->check(CLI::Validator(CheckCollective, "{auto,ring,nccl}"))
       ->capture_default_str();
   app.add_option("--ring-listen", flags->ring_listen,
                  "host:port of this trainer in the ring; absent: --local-address, with the port of --rendezvous for "
-                 "rank 0 and a free one for others")
+                 "rank 0 and a free port for other ranks")
       ->envname("ESPALIER_RING_LISTEN");
   app.add_flag("--insecure-listen-any", flags->insecure_listen_any,
                "allow a rendezvous in plaintext on addresses that other machines can reach")
       ->envname("ESPALIER_INSECURE_LISTEN_ANY");
   daemon::AddTlsFlags(app, &flags->tls);
-  app.add_option("--collective-timeout-seconds", flags->collective_timeout_seconds,
-                 "the longest wait for other trainers; must exceed --data-timeout-seconds, for which they may wait")
+  app.add_option(
+         "--collective-timeout-seconds", flags->collective_timeout_seconds,
+         "the longest wait for other trainers; must exceed --data-timeout-seconds, because they may wait for data")
       ->envname("ESPALIER_COLLECTIVE_TIMEOUT_SECONDS")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
 }
 
 void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
-  app.add_option("--output", flags->output_uri, "URI of the folder of model, node results and manifest; absent: none")
+  app.add_option("--output", flags->output_uri,
+                 "URI of the folder for the outputs: model, results and manifest; absent: no outputs")
       ->envname("ESPALIER_OUTPUT");
   app.add_option("--shared-row-memory", flags->shared_row_memory,
                  "inherited descriptor of the memory in which trainers of this machine share feature rows (with "
@@ -128,7 +132,7 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
                  "instead of --shared-row-memory: file in a memory-backed file system, which the trainers of a pod "
                  "create with the size of trainers.featureCache.sharedMemory; the operator passes it; absent: none")
       ->envname("ESPALIER_SHARED_ROW_FILE");
-  app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
+  app.add_option("--audit", flags->audit_path, "file for the audit record of the sampled mini-batches; absent: none")
       ->envname("ESPALIER_AUDIT");
   app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")
       ->envname("ESPALIER_CHECKPOINTS");
@@ -141,7 +145,8 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_THREADS")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--sampler-threads", flags->sampler_threads, "threads that sample mini-batches without samplers")
+  app.add_option("--sampler-threads", flags->sampler_threads,
+                 "threads that sample mini-batches if --samplers is absent")
       ->envname("ESPALIER_SAMPLER_THREADS")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -149,7 +154,7 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
   app.add_option("--ready-file", flags->ready_file,
-                 "where to write {\"pid\", \"adminAddress\", \"rendezvous\"} once others may connect")
+                 "file to write {\"pid\", \"adminAddress\", \"rendezvous\"} to once other processes may connect")
       ->envname("ESPALIER_READY_FILE");
   app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
       ->envname("ESPALIER_LOG_FORMAT")
@@ -166,7 +171,7 @@ void AddTrainerFlags(CLI::App& app, TrainerFlags* flags) {
 
 namespace {
 
-Status CheckPlaceOfGraph(const TrainerFlags& flags) {
+Status CheckGraphLocation(const TrainerFlags& flags) {
   if (flags.servers.empty() == flags.partitions_uri.empty()) {
     return InvalidArgument(std::string("--servers and --partitions are ") + (flags.servers.empty() ? "not" : "both") +
                            " given: expected one of them");
@@ -185,7 +190,7 @@ void SetRankInPod(TrainerFlags* flags) {
 }
 
 Status CheckTrainerFlags(const TrainerFlags& flags) {
-  RETURN_IF_ERROR(CheckPlaceOfGraph(flags));
+  RETURN_IF_ERROR(CheckGraphLocation(flags));
   if (flags.shared_row_memory.has_value() && !flags.shared_row_file.empty()) {
     return InvalidArgument("--shared-row-memory and --shared-row-file are both given: expected at most one of them");
   }
@@ -208,8 +213,8 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
   const bool is_plaintext = !flags.tls.any() && !flags.insecure_listen_any && flags.world_size > 1;
   if (is_plaintext && !rpc::IsLoopback(rendezvous.host)) {
     return FailedPrecondition("--rendezvous " + flags.rendezvous +
-                              " lets other machines connect without encryption; --tls-ca and its like encrypt, "
-                              "--insecure-listen-any allows it");
+                              " lets other machines connect without encryption: set --tls-ca, --tls-certificate and "
+                              "--tls-key, or allow it with --insecure-listen-any");
   }
   if (rendezvous.port == 0 && flags.rank > 0) {
     return InvalidArgument("--rendezvous " + flags.rendezvous + ": expected the port that rank 0 listens on");

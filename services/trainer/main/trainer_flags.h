@@ -14,9 +14,9 @@ namespace espalier::trainer {
 struct TrainerFlags {
   std::string job_file;
   std::vector<std::string> servers;
-  std::string partitions_uri;         // instead of servers: opened by this process, the only trainer
-  std::string data_dir;               // for copies of these partitions' files; empty: the user's cache
-  uint64_t cache_bytes = 0;           // limit of these copies in bytes; 0: none
+  std::string partitions_uri;         // instead of `servers`: URI of the partitions, which this process opens
+  std::string data_dir;               // folder for copies of the partitions' files; empty: the user's cache
+  uint64_t cache_bytes = 0;           // limit for these copies in bytes; 0: no limit
   std::vector<std::string> samplers;  // empty: threads of this process sample the mini-batches
   std::string access = "auto";
   uint32_t rank = 0;
@@ -27,12 +27,12 @@ struct TrainerFlags {
   std::string rendezvous = "127.0.0.1:0";
   std::string local_address;        // empty: the local address of a connection to the rendezvous
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
-  std::string ring_listen;          // empty: local_address, and for rank 0 the port of the rendezvous
+  std::string ring_listen;          // empty: local_address with a free port, for rank 0 with the port of the rendezvous
   bool insecure_listen_any = false;
   daemon::TlsFlags tls;
-  std::string output_uri;  // URI of the job's prefix; empty: nothing is written
-  std::string audit_path;
-  std::string checkpoints;      // URI of the folder of checkpoints; empty: none are written
+  std::string output_uri;       // URI of the folder for outputs; empty: nothing is written
+  std::string audit_path;       // empty: no audit record
+  std::string checkpoints;      // URI of the folder of checkpoints; empty: no checkpoints are written
   std::string resume = "auto";  // "auto", "never", or a URI that replaces spec.checkpoint.resumeFrom
   std::string admin_listen = "127.0.0.1:0";
   std::string ready_file;
@@ -55,8 +55,9 @@ void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
 // parsing. The ranks of a pod are consecutive.
 void SetRankInPod(TrainerFlags* flags);
 
-// Checks the flags. InvalidArgument: they contradict each other, or do not say where the graph is. FailedPrecondition:
-// the rendezvous would accept plaintext connections of other machines without --insecure-listen-any.
+// Checks the flags. InvalidArgument: flags contradict each other, or --servers and --partitions are missing.
+// FailedPrecondition: the rendezvous would accept plaintext connections from other machines, and --insecure-listen-any
+// is not set.
 Status CheckTrainerFlags(const TrainerFlags& flags);
 
 // Reads and parses the job's document.

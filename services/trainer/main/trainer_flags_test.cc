@@ -105,7 +105,7 @@ TEST(TrainerFlagsTest, NamesReplacementOfGloo) {
   EXPECT_EQ(error_of("auto"), "");
   EXPECT_EQ(error_of("gloo"),
             "--collective: Gloo is no longer supported: omit --collective (ESPALIER_COLLECTIVE), so that trainers use "
-            "NCCL if each has its own GPU of one host, else the ring");
+            "NCCL if they have different GPUs of one host, else the ring");
   EXPECT_EQ(error_of("nccl"), "");
   EXPECT_THAT(error_of("mpi"), HasSubstr("expected auto, ring or nccl, found mpi"));
 }

@@ -10,12 +10,12 @@ namespace espalier::trainer {
 Result<std::unique_ptr<TrainerGroup>> TrainerGroup::Listen(const TrainerFlags& flags,
                                                            std::shared_ptr<const rpc::TransportSecurity> tls) {
   std::unique_ptr<TrainerGroup> group(new TrainerGroup(flags));
-  if (flags.world_size > 1) RETURN_IF_ERROR(group->ListenForOthers(std::move(tls)));
+  if (flags.world_size > 1) RETURN_IF_ERROR(group->ListenOnRing(std::move(tls)));
   return group;
 }
 
-Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurity> tls) {
-  ASSIGN_OR_RETURN(const rpc::HostPort meeting, rpc::ParseHostPort(flags_.rendezvous));
+Status TrainerGroup::ListenOnRing(std::shared_ptr<const rpc::TransportSecurity> tls) {
+  ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags_.rendezvous));
   client::RingOptions options;
   options.rank = Rank(flags_.rank);
   options.size = flags_.world_size;
@@ -25,19 +25,19 @@ Status TrainerGroup::ListenForOthers(std::shared_ptr<const rpc::TransportSecurit
   options.advertised_host = flags_.local_address;
   options.listen = flags_.ring_listen;
   if (options.listen.empty()) {
-    // Listens on the rank's own address if it is given: the name of rank 0 in --rendezvous may not be in DNS yet.
-    std::string host = rpc::IsLoopback(meeting.host) ? "" : flags_.local_address;
-    if (host.empty() && flags_.rank == 0) host = meeting.host;
+    // Prefers --local-address, because the name of rank 0 in --rendezvous may not be in DNS yet.
+    std::string host = rpc::IsLoopback(rendezvous.host) ? "" : flags_.local_address;
+    if (host.empty() && flags_.rank == 0) host = rendezvous.host;
     if (host.empty()) {
-      ASSIGN_OR_RETURN(host, rpc::LocalAddressFacing(meeting.host));
+      ASSIGN_OR_RETURN(host, rpc::FindLocalAddress(rendezvous.host));
     }
-    options.listen = rpc::ToString(rpc::HostPort{host, flags_.rank == 0 ? meeting.port : uint16_t{0}});
+    options.listen = rpc::ToString(rpc::HostPort{host, flags_.rank == 0 ? rendezvous.port : uint16_t{0}});
   }
   ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
   if (flags_.rank > 0) return Status();
-  // The host is that of --rendezvous, which the other ranks connect to, and not the address that rank 0 listens on.
+  // The other ranks connect to the host of --rendezvous, which may differ from the address that rank 0 listens on.
   ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
-  rendezvous_ = rpc::ToString(rpc::HostPort{meeting.host, bound.port});
+  rendezvous_ = rpc::ToString(rpc::HostPort{rendezvous.host, bound.port});
   return Status();
 }
 

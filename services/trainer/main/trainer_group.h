@@ -1,5 +1,4 @@
-// Connects a trainer with the others of its job: over the ring, in plaintext or with mutual TLS; on GPUs of one host
-// also with NCCL.
+// Connects the trainers of a job: over the ring, in plaintext or with mutual TLS; trainers on GPUs also with NCCL.
 #pragma once
 
 #include <memory>
@@ -14,10 +13,10 @@
 
 namespace espalier::trainer {
 
-// Where a trainer computes, for the choice between NCCL and the ring.
+// The device of a trainer, for the choice between NCCL and the ring.
 struct TrainerGpu {
-  job::Device wanted = job::Device::kCpu;  // of the document, so the same for all trainers
-  std::optional<int> number;               // CUDA's, of the GPU in use; nullopt: the CPU
+  job::Device wanted = job::Device::kCpu;  // spec.trainers.device, so the same for all trainers
+  std::optional<int> number;               // CUDA's number of the GPU in use; nullopt: the CPU
   collective::NcclPaths nccl = {};
 };
 
@@ -36,13 +35,13 @@ class TrainerGroup {
   // can use it and are on one host. With --collective nccl, they use NCCL on any hosts, and Connect returns an error if
   // NCCL cannot be used. InvalidArgument: --collective is nccl, and the document's device is CPU.
   Result<std::unique_ptr<collective::Collective>> Connect(const TrainerGpu& gpu, Deadline deadline);
-  // Returns, after Connect, a sentence that says why this trainer sums gradients of its GPU over the ring. Empty if it
+  // Returns, after Connect, why this trainer sums the gradients of its GPU over the ring, as a warning. Empty if it
   // uses NCCL, if it computes on the CPU, or if --collective is "ring".
   const std::string& warning() const { return warning_; }
 
  private:
   explicit TrainerGroup(const TrainerFlags& flags) : flags_(flags) {}
-  Status ListenForOthers(std::shared_ptr<const rpc::TransportSecurity> tls);
+  Status ListenOnRing(std::shared_ptr<const rpc::TransportSecurity> tls);
 
   const TrainerFlags& flags_;
   std::string rendezvous_;

@@ -12,7 +12,7 @@ namespace espalier::trainer {
 void LogEpoch(const EpochReport& report, job::Metric metric);
 void LogOutcome(const TrainOutcome& outcome, job::Metric metric);
 
-// Returns the process's termination message: the outcome with its metrics and warnings, and the partitioning's key.
+// Returns the process's termination message: the outcome with its metrics and warnings, and the partition key.
 telemetry::TerminationMessage MakeTerminationMessage(const TrainOutcome& outcome, const std::string& partition_key,
                                                      job::Metric metric);
 

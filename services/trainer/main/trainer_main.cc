@@ -56,7 +56,7 @@ int Main(int argc, char** argv) {
   if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
   const Result<std::vector<std::string>> samplers = rpc::ExpandAddresses(flags.samplers);
   if (!samplers.ok()) return Fail(samplers.status().While("--samplers"), ExitCode::kBadDocument);
-  // Uses the actual number of samplers: the document in a pod does not contain it, and it may change during a job.
+  // The actual number of samplers: the document in a pod does not contain it, and it may change during a job.
   job::DistTraining training = job->training;
   training.sampler_replicas = static_cast<uint32_t>(samplers->size());
   // A trainer that opens the graph itself has no peers.
@@ -64,8 +64,9 @@ int Main(int argc, char** argv) {
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<TrainerDevice> device = OpenDevice(training.trainer_device, flags.rank);
   if (!device.ok()) return Fail(device.status(), ExitCode::kBadDocument);
-  // oneDNN's generated code uses the stack pointer for other addresses. The frame of a signal handler that runs on its
-  // thread overwrites the memory there. From here on the thread of StopWatcher handles the signals.
+  // oneDNN's generated code uses the stack pointer for other addresses, so a signal handler on the same thread would
+  // overwrite memory. This thread and the threads that it starts therefore block the signals; StopWatcher's thread
+  // handles them.
   telemetry::StopSignal::Install().BlockInThread();
   Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);

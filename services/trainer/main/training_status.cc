@@ -1,6 +1,6 @@
-// The training thread calls the On methods. They update the metrics and keep what Json needs. Two timers measure speed:
-// timer_ runs from the end of the first step and yields the remaining time; since_step_ covers only the time between
-// steps in the training phase, so that evaluations do not lower seedsPerSecond.
+// The training thread calls the On methods, which update the metrics and the members that Json reads. Two timers
+// measure speed: timer_ runs from the end of the first step and yields the remaining time; since_step_ covers only the
+// time between steps in the training phase, so that evaluations do not lower seedsPerSecond.
 #include "services/trainer/main/training_status.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 namespace espalier::trainer {
 namespace {
 
-telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std::string& stage) {
+telemetry::Counter AddSecondsCounter(telemetry::MetricRegistry& metrics, const std::string& stage) {
   return metrics.AddCounter("espalier_trainer_stage_seconds_total",
                             "Seconds by stage; sampling and fetching run in parallel with the computation.",
                             {{"stage", stage}});
@@ -37,15 +37,16 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       incarnation_(incarnation),
       registry_(metrics),
       steps_(metrics.AddCounter("espalier_trainer_steps_total", "Completed training steps.")),
-      seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes processed by all trainers.")),
+      seeds_(metrics.AddCounter("espalier_trainer_seeds_total",
+                                "Seed nodes or edges of training steps, over all trainers.")),
       epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Completed epochs.")),
       progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Share of the steps of all epochs that are done.")),
-      sample_seconds_(SecondsCounter(metrics, "sample")),
-      fetch_seconds_(SecondsCounter(metrics, "fetch")),
-      wait_seconds_(SecondsCounter(metrics, "wait")),
-      compute_seconds_(SecondsCounter(metrics, "compute")),
-      communicate_seconds_(SecondsCounter(metrics, "communicate")),
-      evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {
+      sample_seconds_(AddSecondsCounter(metrics, "sample")),
+      fetch_seconds_(AddSecondsCounter(metrics, "fetch")),
+      wait_seconds_(AddSecondsCounter(metrics, "wait")),
+      compute_seconds_(AddSecondsCounter(metrics, "compute")),
+      communicate_seconds_(AddSecondsCounter(metrics, "communicate")),
+      evaluate_seconds_(AddSecondsCounter(metrics, "evaluate")) {
   if (job.training.epochs > 0) return;
   progress_.Set(1);  // there are no steps to wait for
   MutexLock lock(&mutex_);

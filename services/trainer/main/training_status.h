@@ -18,17 +18,18 @@ class TrainingStatus {
   TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank, uint32_t num_trainers,
                  uint64_t incarnation, telemetry::MetricRegistry& metrics);
 
-  // Earlier incarnations took the steps up to and including `position`. Call at most once, before the first step.
+  // Sets the progress of a resumed run, whose steps up to and including `position` were done earlier. Call at most
+  // once, before the first step.
   void OnResumed(const RunPosition& position);
   void OnStep(const RunPosition& position);
   void OnEpoch(const EpochReport& report);
-  // As TrainingObserver::OnPhase.
+  // See TrainingObserver::OnPhase.
   void OnPhase(RunPhase phase, std::optional<double> fraction);
   void OnWarning(const std::string& warning);
 
   // Returns {"job", "rank", "trainers", "incarnation", "uid", "phase", "phasePercent", "epoch", "step", "epochs",
   // "stepsPerEpoch", "percent", "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
-  //   percent         share of the steps of all epochs, in every phase
+  //   percent         completed share of the steps of all epochs; also after training
   //   etaSeconds      estimated time until the last epoch ends
   //   phasePercent    progress of the phase; absent if unknown
   //   seedsPerSecond  over all trainers; only the time of the training phase counts; absent in other phases
@@ -55,8 +56,8 @@ class TrainingStatus {
   double timed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that were done at that time
   // Since the last step, or since the training phase began again; unset in other phases and before the first step.
   std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
-  double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;
+  double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of the times that since_step_ measured between steps
+  uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;  // seeds of these steps
   std::optional<RunPhase> phase_ ABSL_GUARDED_BY(mutex_);
   std::optional<double> phase_fraction_ ABSL_GUARDED_BY(mutex_);
   bool has_no_more_steps_ ABSL_GUARDED_BY(mutex_) = false;

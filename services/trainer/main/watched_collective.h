@@ -1,5 +1,5 @@
-// Forwards to a collective and marks the time of each operation for the stop watcher: a wait for other ranks is not a
-// stall of this rank.
+// Forwards to a collective, each operation in a CommunicationScope of the stop watcher, because waiting for other ranks
+// is not a stall of this rank.
 #pragma once
 
 #include <functional>

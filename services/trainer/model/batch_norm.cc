@@ -1,10 +1,10 @@
 // Normalize is one autograd function: its forward and its backward pass each need two sums per column over the rows of
-// all ranks. ColumnSums adds up this rank's rows in double, by chunks of a fixed size in ascending order, and
+// all ranks. SumColumns adds up this rank's rows in double, by chunks of a fixed size in ascending order, and
 // SumOverRanks gathers the sums of all ranks and adds them in rank order. So results depend neither on the number of
 // threads nor on the order in which ranks arrive. A rank without rows takes part with zeros.
 //
-// On other devices than the CPU, NormalizeByTorch computes the same with operations of torch; its sums over rows are in
-// double too, and are copied to the host for SumOverRanks.
+// On other devices than the CPU, NormalizeByTorch computes the same with operations of torch. It also sums over rows in
+// double, and copies the sums to the host for SumOverRanks.
 #include "services/trainer/model/batch_norm.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ using torch::autograd::variable_list;
 constexpr double kVarianceEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;
 
-// The trainers that share statistics. Autograd keeps it until the backward pass.
+// The group of trainers that share statistics. Autograd keeps this object until the backward pass.
 struct RankGroup : torch::CustomClassHolder {
   RankGroup(collective::Collective* c, Deadline d) : collective(c), deadline(d) {}
   collective::Collective* collective;  // outlives this; null: one trainer
@@ -46,17 +46,17 @@ void SumOverRanks(const RankGroup& group, std::vector<double>& values) {
   }
 }
 
-// Returns the column sums of two values per element, added in chunk order: [0 .. F) of the first, [F .. 2 F) of the
-// second. figures(index, column) returns both values.
-template <class Figures>
-std::vector<double> ColumnSums(int64_t num_rows, int64_t width, const Figures& figures) {
+// Returns the column sums of two values per element, added in chunk order: the sums of the first values, then those of
+// the second values, F each. get_values(index, column) returns both values of an element.
+template <class GetValues>
+std::vector<double> SumColumns(int64_t num_rows, int64_t width, const GetValues& get_values) {
   const auto stride = static_cast<size_t>(2 * width);
   std::vector<double> by_chunk(static_cast<size_t>(kernels::NumChunks(num_rows)) * stride, 0.0);
   kernels::ForRowChunks(num_rows, [&](int64_t chunk, int64_t begin, int64_t end) {
     double* sums = by_chunk.data() + static_cast<size_t>(chunk) * stride;
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < width; ++j) {
-        const auto [first, second] = figures(i * width + j, j);
+        const auto [first, second] = get_values(i * width + j, j);
         sums[j] += first;
         sums[width + j] += second;
       }
@@ -75,20 +75,20 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-// Returns the column sums of two matrices f64 [N, F] in the host's memory, as ColumnSums does.
-std::vector<double> ColumnSumsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
+// Returns the column sums of two matrices f64 [N, F] in the host's memory, in the order of SumColumns.
+std::vector<double> SumColumnsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
   const torch::Tensor sums = torch::cat({first.sum(0), second.sum(0)}).cpu();
   return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};
 }
 
 // Returns the column sums of the values and of their squares.
-std::vector<double> SumsAndSquares(const torch::Tensor& x) {
+std::vector<double> SumValuesAndSquares(const torch::Tensor& x) {
   if (!UsesCpuKernels(x)) {
     const torch::Tensor wide = x.to(torch::kFloat64);
-    return ColumnSumsByTorch(wide, wide.square());
+    return SumColumnsByTorch(wide, wide.square());
   }
   const auto* values = x.data_ptr<float>();
-  return ColumnSums(x.size(0), x.size(1), [&](int64_t at, int64_t) {
+  return SumColumns(x.size(0), x.size(1), [&](int64_t at, int64_t) {
     const double value = values[at];
     return std::pair(value, value * value);
   });
@@ -96,7 +96,7 @@ std::vector<double> SumsAndSquares(const torch::Tensor& x) {
 
 BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group) {
   const int64_t width = x.size(1);
-  std::vector<double> sums = SumsAndSquares(x);
+  std::vector<double> sums = SumValuesAndSquares(x);
   sums.push_back(static_cast<double>(x.size(0)));
   SumOverRanks(group, sums);
 
@@ -109,8 +109,8 @@ BatchStatistics ComputeStatistics(const torch::Tensor& x, const RankGroup& group
     result.inverse_deviation.data_ptr<float>()[j] = static_cast<float>(1.0 / std::sqrt(variance + kVarianceEpsilon));
     result.unbiased_variance.data_ptr<float>()[j] = static_cast<float>(variance * count / std::max(count - 1.0, 1.0));
   }
-  for (torch::Tensor* const of_columns : {&result.mean, &result.inverse_deviation, &result.unbiased_variance}) {
-    *of_columns = of_columns->to(x.device());
+  for (torch::Tensor* const statistic : {&result.mean, &result.inverse_deviation, &result.unbiased_variance}) {
+    *statistic = statistic->to(x.device());
   }
   return result;
 }
@@ -151,11 +151,13 @@ class Normalize : public Function<Normalize> {
     const auto *mean = saved[2].data_ptr<float>(), *inverse = saved[3].data_ptr<float>();
     const auto h = [&](int64_t at, int64_t j) { return (x[at] - mean[j]) * inverse[j]; };
 
-    std::vector<double> sums = ColumnSums(gradient.size(0), width, [&](int64_t at, int64_t j) {
+    std::vector<double> sums = SumColumns(gradient.size(0), width, [&](int64_t at, int64_t j) {
       return std::pair(double{dy[at]}, double{dy[at]} * double{h(at, j)});
     });
-    // The parameters' gradients are this trainer's share: the training loop adds up the shares of all trainers.
-    const torch::Tensor of_both = torch::from_blob(sums.data(), {2, width}, torch::kFloat64).to(torch::kFloat32);
+    // The gradients of the parameters are sums over this trainer's rows; the training loop adds up those of all
+    // trainers.
+    const torch::Tensor parameter_gradients =
+        torch::from_blob(sums.data(), {2, width}, torch::kFloat64).to(torch::kFloat32);
     SumOverRanks(group, sums);
 
     const double count = std::max(context->saved_data["count"].toDouble(), 1.0);
@@ -164,8 +166,8 @@ class Normalize : public Function<Normalize> {
       mean_dy[j] = static_cast<float>(sums[j] / count);
       mean_dy_h[j] = static_cast<float>(sums[mean_dy.size() + j] / count);
     }
-    torch::Tensor of_x = torch::empty(gradient.sizes(), torch::kFloat32);
-    auto* to = of_x.data_ptr<float>();
+    torch::Tensor x_gradient = torch::empty(gradient.sizes(), torch::kFloat32);
+    auto* to = x_gradient.data_ptr<float>();
     kernels::ForRowChunks(gradient.size(0), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = 0; j < width; ++j) {
@@ -175,7 +177,8 @@ class Normalize : public Function<Normalize> {
         }
       }
     });
-    return {of_x, of_both[1].clone(), of_both[0].clone(), torch::Tensor(), torch::Tensor()};
+    return {x_gradient, parameter_gradients[1].clone(), parameter_gradients[0].clone(), torch::Tensor(),
+            torch::Tensor()};
   }
 };
 
@@ -197,16 +200,17 @@ class NormalizeByTorch : public Function<NormalizeByTorch> {
     const torch::Tensor &gradient = gradients[0], &h = saved[0];
     const auto capsule = context->saved_data["group"].toCapsule();
     const torch::Tensor wide = gradient.to(torch::kFloat64);
-    std::vector<double> sums = ColumnSumsByTorch(wide, wide * h.to(torch::kFloat64));
+    std::vector<double> sums = SumColumnsByTorch(wide, wide * h.to(torch::kFloat64));
     const auto on_device = [&](double divisor) {
       const torch::Tensor both = torch::tensor(sums, torch::kFloat64).div_(divisor).view({2, -1});
       return both.to(gradient.device(), torch::kFloat32);
     };
-    const torch::Tensor of_both = on_device(1);  // this trainer's share
+    const torch::Tensor parameter_gradients = on_device(1);  // this trainer's share
     SumOverRanks(static_cast<const RankGroup&>(*capsule), sums);
     const torch::Tensor means = on_device(std::max(context->saved_data["count"].toDouble(), 1.0));
-    const torch::Tensor of_x = saved[1] * saved[2] * (gradient - means[0] - h * means[1]);
-    return {of_x, of_both[1].clone(), of_both[0].clone(), torch::Tensor(), torch::Tensor()};
+    const torch::Tensor x_gradient = saved[1] * saved[2] * (gradient - means[0] - h * means[1]);
+    return {x_gradient, parameter_gradients[1].clone(), parameter_gradients[0].clone(), torch::Tensor(),
+            torch::Tensor()};
   }
 };
 

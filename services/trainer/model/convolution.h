@@ -21,7 +21,8 @@ struct WrittenRows {
 
 class Convolution : public torch::nn::Module {
  public:
-  // Returns f32 [written.total, H], contiguous. inputs: f32 [rows read, F] by NodeTypeId, all defined.
+  // Returns f32 [written.total, H], contiguous. `inputs`: f32 [rows that the layer reads, F] by NodeTypeId, all
+  // defined.
   virtual torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
                                 const LayerRun& run) = 0;
 };

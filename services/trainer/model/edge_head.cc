@@ -8,7 +8,7 @@ namespace espalier::trainer {
 
 EdgeHead::EdgeHead(int64_t width, int64_t num_outputs, uint64_t seed, job::Precision precision)
     : precision_(precision), hidden_(nullptr), output_(nullptr) {
-  ESPALIER_CHECK(width > 0 && num_outputs > 0) << width << " numbers, " << num_outputs << " outputs";
+  ESPALIER_CHECK(width > 0 && num_outputs > 0) << "width " << width << ", " << num_outputs << " outputs";
   hidden_ = register_module("hidden", Linear(2 * width, width, Bias::kZeros, kReluGain, seed, "edge_head.hidden"));
   output_ = register_module("output", Linear(width, num_outputs, Bias::kZeros, /*gain=*/1.0, seed, "edge_head.output"));
 }

@@ -1,5 +1,5 @@
-// Computes the outputs of an edge from the embeddings s and d of its source and destination: a perceptron with one
-// hidden layer over their concatenation, W2 relu(W1 [s, d] + b1) + b2. An edge and its reverse may have different
+// Computes the outputs of an edge from the embeddings s and d of its source and destination, with a perceptron of one
+// hidden layer over the concatenation [s, d]: W2 relu(W1 [s, d] + b1) + b2. An edge and its reverse may have different
 // outputs.
 #pragma once
 

@@ -10,13 +10,12 @@ namespace espalier::trainer {
 namespace {
 
 bool RowsAreEmbeddings(const ModelOptions& options, NodeTypeId type) {
-  const std::vector<bool>& rows_alone = options.rows_are_embeddings;
-  return type.value < rows_alone.size() && rows_alone[type.value] &&
-         options.input_widths[type.value] == options.num_outputs;
+  const std::vector<bool>& flags = options.rows_are_embeddings;
+  return type.value < flags.size() && flags[type.value] && options.input_widths[type.value] == options.num_outputs;
 }
 
 // Returns "input", with the type's name and id if there are several seed types.
-std::string NameOfInput(const ModelOptions& options, NodeTypeId type) {
+std::string MakeInputName(const ModelOptions& options, NodeTypeId type) {
   if (ListSeedTypes(options).size() == 1) return "input";
   std::string name = options.schema.NodeTypeName(type);
   std::replace(name.begin(), name.end(), '.', '_');  // dots separate the names of nested modules
@@ -32,7 +31,7 @@ EmbeddingModel::EmbeddingModel(const ModelOptions& options)
       inputs_(options.input_widths.size(), Linear(nullptr)) {
   for (const NodeTypeId type : seed_types_) {
     if (RowsAreEmbeddings(options, type)) continue;
-    const std::string name = NameOfInput(options, type);
+    const std::string name = MakeInputName(options, type);
     inputs_[type.value] = register_module(name, Linear(options.input_widths[type.value], options.num_outputs,
                                                        Bias::kZeros, /*gain=*/1.0, options.seed, name));
   }
@@ -56,7 +55,8 @@ TypedRows EmbeddingModel::ComputeLayer(int layer, const sampler::BatchLayer& edg
 
 Result<std::shared_ptr<Model>> MakeEmbeddingModel(const ModelOptions& options) {
   if (options.num_layers != 1 || !options.relations.front().empty()) {
-    return InvalidArgument("spec.training.sampling.layers: the model Embedding has no layers");
+    return InvalidArgument(
+        "spec.training.sampling.layers: expected none, because the model Embedding passes no messages");
   }
   for (const NodeTypeId type : ListSeedTypes(options)) {
     if (options.input_widths[type.value] > 0) continue;

@@ -8,9 +8,9 @@
 namespace espalier::trainer {
 
 // One layer that reads and writes the rows of the seed nodes; its mini-batches have no edges. The inputs of a type are
-// the embeddings themselves if ModelOptions::rows_are_embeddings is set for the type and they are as wide as the
-// outputs. Otherwise they pass through a linear map with a bias, "input" (with several seed types
-// "input_<node type>_<type id>"). In training, elements of the outputs are dropped.
+// the embeddings themselves if ModelOptions::rows_are_embeddings is set for the type and the inputs are as wide as the
+// outputs. Otherwise they pass through a linear map with a bias, the module "input" (with several seed types
+// "input_TYPE_ID", with the name and id of the node type). In training, dropout is applied to the outputs.
 class EmbeddingModel final : public Model {
  public:
   // `options` must have passed the checks of MakeEmbeddingModel.
@@ -24,7 +24,7 @@ class EmbeddingModel final : public Model {
                          const LayerRun& run) override;
   const ModelOptions options_;
   const std::vector<NodeTypeId> seed_types_;
-  std::vector<Linear> inputs_;  // by NodeTypeId; null: the rows are the embeddings, or the type is not a seed type
+  std::vector<Linear> inputs_;  // by NodeTypeId; null: the inputs are the embeddings, or the type is not a seed type
 };
 
 // Creates the model of ModelType::kEmbedding. InvalidArgument: there is not exactly one layer without relations, or a

@@ -15,11 +15,12 @@
 
 namespace espalier::trainer {
 
+// How the outputs of the heads are combined.
 enum class HeadsCombined { kSideBySide, kMean };
 
 struct GatOptions {
-  int64_t inputs = 0;
-  kernels::HeadShape shape;  // columns: width of each head's output
+  int64_t inputs = 0;        // width of the input rows
+  kernels::HeadShape shape;  // `columns` is the width of each head's output
   HeadsCombined combined = HeadsCombined::kSideBySide;
   double negative_slope = 0.2;
   double attention_dropout = 0;
@@ -28,7 +29,7 @@ struct GatOptions {
 
 class GatConvolution final : public RelationConvolution {
  public:
-  // `name` is the name of the module in its model; it keys the initial values.
+  // `name` is the name of the module in its model; the initial values follow from it and the seed.
   GatConvolution(const GatOptions& options, const std::string& name);
   torch::Tensor Forward(const RelationRows& rows) override;
   double edge_dropout() const override { return options_.attention_dropout; }

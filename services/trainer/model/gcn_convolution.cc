@@ -20,11 +20,11 @@ GcnScales ComputeScales(const RelationRows& rows) {
   for (const float degree : rows.out_degrees) scales.source.push_back(1.0f / std::sqrt(std::max(1.0f, degree + loop)));
   for (size_t d = 0; d < rows.in_degrees.size(); ++d) {
     const auto drawn = static_cast<float>(rows.segments.indptr[d + 1] - rows.segments.indptr[d]);
-    const float drawn_of_all = drawn > 0 ? drawn / rows.in_degrees[d] : 1.0f;
-    scales.result.push_back(1.0f / (drawn_of_all * std::sqrt(std::max(1.0f, rows.in_degrees[d] + loop))));
-    // The self-loop is always present, so its term must not be scaled for sampling. drawn_of_all cancels the inverse
-    // factor in `result`.
-    if (rows.with_self_loops) scales.self.push_back(scales.source[d] * drawn_of_all);
+    const float drawn_fraction = drawn > 0 ? drawn / rows.in_degrees[d] : 1.0f;
+    scales.result.push_back(1.0f / (drawn_fraction * std::sqrt(std::max(1.0f, rows.in_degrees[d] + loop))));
+    // The self-loop is always present, so its term must not be scaled for sampling: this drawn_fraction cancels the
+    // inverse factor in `result`.
+    if (rows.with_self_loops) scales.self.push_back(scales.source[d] * drawn_fraction);
   }
   return scales;
 }

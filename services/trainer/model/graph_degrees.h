@@ -14,23 +14,24 @@
 
 namespace espalier::trainer {
 
-// By EdgeTypeId; empty for relations that no layer samples and where the mini-batch has no nodes.
+// Degrees by EdgeTypeId. An element is empty if no layer samples the relation, or if there are no rows.
 struct GraphDegrees {
   std::vector<std::vector<float>> out;  // of the rows of the source type
-  std::vector<std::vector<float>> in;   // of the rows of the destination type, at least of the written ones
+  std::vector<std::vector<float>> in;   // of the rows of the destination type, at least of those that the layer writes
 };
 
-// Thread-safe. Out-degrees are a node column of every partition; in-degrees are requested from the owners of the nodes.
+// Fetches degrees. Thread-safe. Out-degrees are a node column of every partition; in-degrees are requested from the
+// owners of the nodes.
 class DegreeSource {
  public:
-  // `neighbors` and `rows` must outlive this. relations: the relations that each layer samples, by layer.
+  // `neighbors` and `rows` must outlive this object. relations: the relations that each layer samples, by layer.
   DegreeSource(sampler::NeighborSource& neighbors, sampler::RowSource& rows,
                const std::vector<std::vector<EdgeTypeId>>& relations);
 
-  // Returns the degrees of `nodes`, by NodeTypeId, under all relations. In-degrees cover the rows that the layer
-  // writes, the first num_written[type] of each type. NotFound: the partitions have no out-degrees.
-  Result<GraphDegrees> Of(const std::vector<std::vector<GlobalNodeId>>& nodes, std::span<const uint32_t> num_written,
-                          Deadline deadline) const;
+  // Returns the degrees of `nodes` (by NodeTypeId) for all sampled relations. In-degrees cover only the rows that the
+  // layer writes: the first num_written[type] nodes of each type. NotFound: the partitions have no out-degrees.
+  Result<GraphDegrees> Fetch(const std::vector<std::vector<GlobalNodeId>>& nodes, std::span<const uint32_t> num_written,
+                             Deadline deadline) const;
 
  private:
   sampler::NeighborSource* neighbors_;

@@ -1,13 +1,13 @@
-// ComputeLayer computes one layer: RowsRead projects the features (layer 0) and checks all shapes, the convolution
-// writes the sums of all written node types into one matrix, the epilogue or the output bias applies to all its rows at
-// once, and the matrix is split by type. WrittenBy includes every type that some trainer may write, even with zero
-// rows: so all trainers run the same operations, which the collectives of batch normalization require.
+// ComputeLayer computes one layer: PrepareInputs projects the features (layer 0) and checks all shapes, the convolution
+// writes the sums of all written node types into one matrix, the epilogue or the output bias is applied to the whole
+// matrix, and the matrix is split by type. ListWrittenRows includes every type that some trainer may write, even with
+// zero rows, so that all trainers run the same operations, as the collectives of batch normalization require.
 #include "services/trainer/model/graph_model.h"
 
 #include "services/base/check.h"
 #include "services/trainer/model/gat_convolution.h"
 #include "services/trainer/model/gcn_convolution.h"
-#include "services/trainer/model/layer_types.h"
+#include "services/trainer/model/layer_node_types.h"
 #include "services/trainer/model/rgcn_convolution.h"
 #include "services/trainer/model/sage_convolution.h"
 
@@ -18,10 +18,13 @@ bool NeedsProjection(const ModelOptions& options) {
   return options.schema.num_node_types() > 1 || options.input_widths.front() == 0;
 }
 
-// The papers of GCN, GAT and GATv2 also apply dropout to the input of the first layer, and the papers on attention use
-// ELU.
-bool DropsInputs(job::ModelType type) { return type != job::ModelType::kGraphSage && type != job::ModelType::kRgcn; }
-Nonlinearity NonlinearityFor(job::ModelType type) {
+// The papers on GCN, GAT and GATv2 also apply dropout to the input of the first layer.
+bool HasInputDropout(job::ModelType type) {
+  return type != job::ModelType::kGraphSage && type != job::ModelType::kRgcn;
+}
+
+// The papers on GAT and GATv2 use ELU.
+Nonlinearity ChooseNonlinearity(job::ModelType type) {
   return job::IsAttention(type) ? Nonlinearity::kElu : Nonlinearity::kRelu;
 }
 
@@ -30,18 +33,19 @@ std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
 }  // namespace
 
 GraphModel::GraphModel(const ModelOptions& options) : Model(options.precision), options_(options) {
-  LayerTypes types = TypesOfLayers(options.schema, options.relations, ListSeedTypes(options));
+  LayerNodeTypes types = FindLayerNodeTypes(options.schema, options.relations, ListSeedTypes(options));
   written_ = std::move(types.written);
   if (NeedsProjection(options)) {
-    projection_ = register_module("input", InputProjection(options.schema, options.input_widths, types.read_first,
-                                                           options.model.hidden_size, options.seed));
+    projection_ =
+        register_module("input", InputProjection(options.schema, options.input_widths, types.read_by_first_layer,
+                                                 options.model.hidden_size, options.seed));
   }
   for (int layer = 0; layer < options.num_layers; ++layer) {
     convolutions_.push_back(register_module(LayerName(layer), MakeConvolution(layer)));
     if (layer + 1 == options.num_layers) continue;
     epilogues_.push_back(register_module(
         "epilogue" + std::to_string(layer),
-        HiddenEpilogue(options.model.normalization, NonlinearityFor(options.model.type), OutputWidth(layer))));
+        HiddenEpilogue(options.model.normalization, ChooseNonlinearity(options.model.type), OutputWidth(layer))));
   }
   output_bias_ = register_parameter("output_bias", torch::zeros({options.num_outputs}));
 }
@@ -65,7 +69,7 @@ std::shared_ptr<Convolution> GraphModel::MakeConvolution(int layer) const {
     case job::ModelType::kEmbedding:
     case job::ModelType::kTorchScript: break;  // not models of this class
   }
-  ESPALIER_CHECK(false) << "no such model type";
+  ESPALIER_CHECK(false) << "unknown model type";
   return nullptr;
 }
 
@@ -94,7 +98,7 @@ int64_t GraphModel::InputWidth(int layer) const {
   return layer == 0 && !NeedsProjection(options_) ? options_.input_widths.front() : options_.model.hidden_size;
 }
 
-WrittenRows GraphModel::WrittenBy(int layer, const sampler::BatchLayer& edges) const {
+WrittenRows GraphModel::ListWrittenRows(int layer, const sampler::BatchLayer& edges) const {
   WrittenRows written;
   const size_t num_types = options_.schema.num_node_types();
   written.first.assign(num_types, -1);
@@ -108,31 +112,31 @@ WrittenRows GraphModel::WrittenBy(int layer, const sampler::BatchLayer& edges) c
   return written;
 }
 
-TypedRows GraphModel::RowsRead(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs) {
+TypedRows GraphModel::PrepareInputs(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs) {
   const bool projects = layer == 0 && projection_;
   TypedRows rows = projects ? projection_->forward(inputs, edges.num_inputs) : inputs;
   for (size_t type = 0; type < rows.size(); ++type) {
     if (!rows[type].defined()) rows[type] = torch::empty({0, InputWidth(layer)}, device());
     ESPALIER_CHECK(rows[type].size(0) == int64_t{edges.num_inputs[type]} && rows[type].size(1) == InputWidth(layer))
-        << "layer " << layer << " reads [" << edges.num_inputs[type] << ", " << InputWidth(layer) << "] rows of type "
-        << type << " and was given [" << rows[type].size(0) << ", " << rows[type].size(1) << "]";
+        << "layer " << layer << ": the input of node type " << type << " is [" << rows[type].size(0) << ", "
+        << rows[type].size(1) << "], expected [" << edges.num_inputs[type] << ", " << InputWidth(layer) << "]";
   }
   return rows;
 }
 
-void GraphModel::DropInputs(TypedRows* rows, const LayerRun& run) const {
+void GraphModel::ApplyInputDropout(TypedRows* rows, const LayerRun& run) const {
   for (uint16_t type = 0; type < rows->size(); ++type) {
-    torch::Tensor& of_type = (*rows)[type];
-    of_type = DropElements(of_type, MakeInputDropout(options_.model.dropout, NodeTypeId(type), of_type.size(0), run));
+    torch::Tensor& x = (*rows)[type];
+    x = DropElements(x, MakeInputDropout(options_.model.dropout, NodeTypeId(type), x.size(0), run));
   }
 }
 
 TypedRows GraphModel::ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                                    const LayerRun& run) {
   ESPALIER_CHECK(layer >= 0 && layer < options_.num_layers && inputs.size() == options_.schema.num_node_types());
-  const WrittenRows written = WrittenBy(layer, edges);
-  TypedRows read = RowsRead(layer, edges, inputs);
-  if (layer == 0 && DropsInputs(options_.model.type)) DropInputs(&read, run);
+  const WrittenRows written = ListWrittenRows(layer, edges);
+  TypedRows read = PrepareInputs(layer, edges, inputs);
+  if (layer == 0 && HasInputDropout(options_.model.type)) ApplyInputDropout(&read, run);
   torch::Tensor sum = convolutions_[static_cast<size_t>(layer)]->Forward(edges, read, written, run);
   if (layer + 1 == options_.num_layers) {
     sum = sum + output_bias_;

@@ -1,5 +1,5 @@
-// A stack of layers: an input projection (if there are several node types or no features), then convolutions, each but
-// the last followed by an epilogue.
+// A stack of layers: an input projection (if there are several node types or no features), then one convolution for
+// each layer. An epilogue follows every convolution except the last.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ class GraphModel final : public Model {
   TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                          const LayerRun& run) override;
   int64_t InputWidth(int layer) const;
-  WrittenRows WrittenBy(int layer, const sampler::BatchLayer& edges) const;
-  TypedRows RowsRead(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs);
-  void DropInputs(TypedRows* rows, const LayerRun& run) const;
+  WrittenRows ListWrittenRows(int layer, const sampler::BatchLayer& edges) const;
+  TypedRows PrepareInputs(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs);
+  void ApplyInputDropout(TypedRows* rows, const LayerRun& run) const;
   std::shared_ptr<Convolution> MakeConvolution(int layer) const;
   std::shared_ptr<RelationConvolution> MakeRelationConvolution(int layer, const std::string& name) const;
 

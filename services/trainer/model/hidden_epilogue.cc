@@ -49,7 +49,7 @@ torch::Tensor HiddenEpilogueImpl::Activate(const torch::Tensor& x, const torch::
     case Nonlinearity::kRelu: return BiasReluDropout(x, bias, dropout);
     case Nonlinearity::kElu: return DropElements(torch::elu(bias.defined() ? x + bias : x), dropout);
   }
-  ESPALIER_CHECK(false) << "no such nonlinearity";
+  ESPALIER_CHECK(false) << "unknown nonlinearity";
   return {};
 }
 

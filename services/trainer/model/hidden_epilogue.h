@@ -1,4 +1,4 @@
-// The operations after the sum of a hidden layer: bias, normalization, ReLU or ELU, dropout.
+// The operations after the convolution of a hidden layer: bias, normalization, ReLU or ELU, dropout.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,11 +11,12 @@
 
 namespace espalier::trainer {
 
-// Returns the dropout of a layer's output rows, which are those of `types`, concatenated. Empty if not in training.
+// Returns the dropout of a layer's output rows: num_rows[k] rows of types[k], concatenated in this order. The plan is
+// empty unless run.training.
 DropoutPlan MakeDropout(double probability, int layer, const std::vector<NodeTypeId>& types,
                         const std::vector<int64_t>& num_rows, const LayerRun& run);
 
-// Returns the dropout of a model's input rows of one type. Empty if not in training.
+// Returns the dropout of a model's input rows of one type. The plan is empty unless run.training.
 DropoutPlan MakeInputDropout(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
 
 enum class Nonlinearity { kRelu, kElu };
@@ -25,7 +26,7 @@ class HiddenEpilogueImpl : public torch::nn::Module {
  public:
   HiddenEpilogueImpl(job::LayerNormalization normalization, Nonlinearity nonlinearity, int64_t width);
 
-  // Returns f32 [N, F]. x: the sum of a layer without bias, f32 [N, F]; it may be overwritten.
+  // Returns f32 [N, F]. x: the output of the convolution, without bias, f32 [N, F]; it may be overwritten.
   torch::Tensor forward(const torch::Tensor& x, const DropoutPlan& dropout, const LayerRun& run);
 
  private:
@@ -34,7 +35,7 @@ class HiddenEpilogueImpl : public torch::nn::Module {
   const Nonlinearity nonlinearity_;
   torch::Tensor bias_;  // f32 [F]
   BatchNorm batch_norm_{nullptr};
-  torch::Tensor layer_norm_weight_, layer_norm_bias_;  // f32 [F], or undefined
+  torch::Tensor layer_norm_weight_, layer_norm_bias_;  // f32 [F]; undefined without layer normalization
 };
 TORCH_MODULE(HiddenEpilogue);
 

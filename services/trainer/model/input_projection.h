@@ -1,5 +1,5 @@
-// Projects the features of every node type to one width. A type without features gets one learned row, which all of its
-// nodes share.
+// Projects the features of every node type to the same width. A type without features gets one learned row, which all
+// nodes of the type share.
 #pragma once
 
 #include <torch/torch.h>
@@ -13,13 +13,13 @@ namespace espalier::trainer {
 
 class InputProjectionImpl : public torch::nn::Module {
  public:
-  // input_widths: by NodeTypeId; 0: no features. read: by NodeTypeId, whether the first layer reads the type; only such
-  // types get parameters.
+  // input_widths: by NodeTypeId; 0: no features. read: by NodeTypeId, whether the first layer reads the type. Only
+  // types that it reads get parameters.
   InputProjectionImpl(const graph::GraphSchema& schema, std::vector<int64_t> input_widths,
                       const std::vector<bool>& read, int64_t width, uint64_t seed);
 
   // Returns the projected rows by NodeTypeId: f32 [rows read, input width] -> f32 [rows read, width]; undefined for
-  // types that are not read. num_inputs: rows read by NodeTypeId.
+  // types that the first layer does not read. num_inputs: the number of rows read, by NodeTypeId.
   TypedRows forward(const TypedRows& features, const std::vector<uint32_t>& num_inputs);
 
  private:

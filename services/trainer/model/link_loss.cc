@@ -11,16 +11,16 @@ namespace espalier::trainer {
 namespace {
 
 // Returns the scores of all negatives: f32 [pairs, K].
-torch::Tensor ScoresOfNegatives(const LinkScorer& scorer, const torch::Tensor& embeddings, const torch::Tensor& queries,
-                                const sampler::LinkSeeds& links) {
+torch::Tensor ScoreNegatives(const LinkScorer& scorer, const torch::Tensor& embeddings, const torch::Tensor& queries,
+                             const sampler::LinkSeeds& links) {
   const int64_t num_pairs = queries.size(0), count = links.negatives_per_pair, width = queries.size(1);
   const std::span<const uint32_t> negatives(links.negative_destinations);
   if (!links.negative_sources.empty()) {
     std::vector<uint32_t> relations;
     for (const uint32_t relation : links.relations)
       relations.insert(relations.end(), links.negatives_per_pair, relation);
-    const torch::Tensor own = scorer.Query(RowsAt(embeddings, links.negative_sources), relations);
-    return scorer.Score(own, RowsAt(embeddings, negatives)).view({num_pairs, count});
+    const torch::Tensor of_negatives = scorer.MakeQueries(RowsAt(embeddings, links.negative_sources), relations);
+    return scorer.Score(of_negatives, RowsAt(embeddings, negatives)).view({num_pairs, count});
   }
   if (links.set_ends.size() == links.sources.size()) {  // each pair has its own set
     return scorer.Score(queries.unsqueeze(1), RowsAt(embeddings, negatives).view({num_pairs, count, width}));
@@ -45,7 +45,8 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
   const auto num_pairs = static_cast<int64_t>(links.sources.size());
   const int64_t count = links.negatives_per_pair;
   const double pairs = static_cast<double>(std::max<int64_t>(global_num_pairs, 1));
-  // The backward pass must run nevertheless: in it, batch normalization communicates with the other ranks.
+  // The result must depend on `embeddings`: every rank must run the backward pass, in which batch normalization
+  // communicates with the other ranks.
   if (num_pairs == 0) return embeddings.sum() * 0.0 / pairs;
   const size_t num_sets = links.set_ends.size(), k = links.negatives_per_pair;
   ESPALIER_CHECK(num_sets > 0 && links.set_ends.back() == links.sources.size() &&
@@ -54,9 +55,9 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
                  links.negative_destinations.size() == num_sets * k &&
                  (links.negative_sources.empty() || links.negative_sources.size() == num_sets * k))
       << "negatives do not match their pairs";
-  const torch::Tensor queries = scorer.Query(RowsAt(embeddings, links.sources), links.relations);
+  const torch::Tensor queries = scorer.MakeQueries(RowsAt(embeddings, links.sources), links.relations);
   const torch::Tensor positive = scorer.Score(queries, RowsAt(embeddings, links.destinations));
-  const torch::Tensor negative = ScoresOfNegatives(scorer, embeddings, queries, links);
+  const torch::Tensor negative = ScoreNegatives(scorer, embeddings, queries, links);
   torch::Tensor weights = torch::empty({num_pairs, count});
   std::copy(links.negative_weights.begin(), links.negative_weights.end(), weights.data_ptr<float>());
   weights = weights.to(embeddings.device());
@@ -66,12 +67,12 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
       return sum / (pairs * static_cast<double>(1 + count));
     }
     case job::LinkLoss::kCrossEntropy: {
-      const torch::Tensor among = negative.masked_fill(weights == 0, -std::numeric_limits<float>::infinity());
-      const torch::Tensor logits = torch::cat({positive.unsqueeze(1), among}, 1);
+      const torch::Tensor unmasked = negative.masked_fill(weights == 0, -std::numeric_limits<float>::infinity());
+      const torch::Tensor logits = torch::cat({positive.unsqueeze(1), unmasked}, 1);
       return (torch::logsumexp(logits, 1) - positive).sum() / pairs;
     }
   }
-  ESPALIER_CHECK(false) << "no such loss";
+  ESPALIER_CHECK(false) << "unknown loss";
   return {};
 }
 

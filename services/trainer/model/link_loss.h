@@ -1,6 +1,6 @@
-// The loss of link prediction as this trainer's share of the loss of the global batch: the sum over its own pairs,
-// divided by a count over all trainers. The gradients of all trainers then add up to the gradient of one trainer with
-// the whole batch.
+// This trainer's share of the loss of link prediction: a sum over the trainer's own pairs, divided by a number that
+// counts the pairs of all trainers. The shares of all trainers add up to the loss of the global batch, and so do their
+// gradients.
 #pragma once
 
 #include <torch/torch.h>
@@ -10,12 +10,13 @@
 
 namespace espalier::trainer {
 
-// Returns an f32 scalar, the sum of a term over all pairs, divided by a count:
-//   kBinaryCrossEntropy  -(log sigmoid(s+) + sum over negatives w log sigmoid(-s-)); global_num_pairs * (1 + K)
-//   kCrossEntropy        -log(exp(s+) / (exp(s+) + sum over negatives w exp(s-))); global_num_pairs
-// where s+ and s- are the scores of a pair and of its negatives, w is LinkSeeds::negative_weights and K is
-// LinkSeeds::negatives_per_pair. Zero, with a gradient of zeros, for an empty share. embeddings: f32 [seeds, D], row i
-// is that of seed i.
+// Returns an f32 scalar, the sum of a term over the pairs of `links`, divided by a divisor:
+//   kind                 term                                                           divisor
+//   kBinaryCrossEntropy  -(log sigmoid(s+) + sum over negatives w log sigmoid(-s-))     global_num_pairs * (1 + K)
+//   kCrossEntropy        -log(exp(s+) / (exp(s+) + sum over negatives w exp(s-)))       global_num_pairs
+// where s+ and s- are the scores of a pair and of its negatives, w is LinkSeeds::negative_weights (0 or 1) and K is
+// LinkSeeds::negatives_per_pair. Without pairs, the loss and its gradient are zero. embeddings: f32 [seeds, D]; row i
+// belongs to seed i.
 torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch::Tensor& embeddings,
                        const sampler::LinkSeeds& links, int64_t global_num_pairs);
 

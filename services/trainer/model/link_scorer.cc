@@ -22,7 +22,7 @@ constexpr double kMinSquare = 1e-12;
 }  // namespace
 
 torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows) {
-  // A sum over segments of one row each, whose backward pass is deterministic.
+  // Computed as a sum over segments of one row each, because the backward pass of that sum is deterministic.
   std::vector<uint32_t> indptr(rows.size() + 1);
   std::iota(indptr.begin(), indptr.end(), 0u);
   return SegmentSum({indptr, rows}, x);
@@ -40,9 +40,9 @@ LinkScorer::LinkScorer(job::Scorer scorer, int64_t num_relations, int64_t width,
   relation_ = register_parameter("relation", relation);
 }
 
-torch::Tensor LinkScorer::Query(const torch::Tensor& sources, std::span<const uint32_t> relations) const {
+torch::Tensor LinkScorer::MakeQueries(const torch::Tensor& sources, std::span<const uint32_t> relations) const {
   ESPALIER_CHECK(static_cast<int64_t>(relations.size()) == sources.size(0))
-      << relations.size() << " relations of " << sources.size(0) << " rows";
+      << relations.size() << " relations for " << sources.size(0) << " rows";
   if (scorer_ == job::Scorer::kDot) return sources;
   // A single relation is broadcast to all rows.
   const torch::Tensor relation = num_relations_ == 1 ? relation_[0] : RowsAt(relation_, relations);
@@ -64,11 +64,11 @@ torch::Tensor LinkScorer::Length(const torch::Tensor& differences) const {
 }
 
 torch::Tensor LinkScorer::Score(const torch::Tensor& queries, const torch::Tensor& destinations) const {
-  return is_distance() ? kMargin - Length(queries - destinations) : (queries * destinations).sum(-1);
+  return IsDistance() ? kMargin - Length(queries - destinations) : (queries * destinations).sum(-1);
 }
 
 torch::Tensor LinkScorer::ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const {
-  if (!is_distance()) return MatMul(queries, destinations.t());
+  if (!IsDistance()) return MatMul(queries, destinations.t());
   const int64_t rows_at_once = std::max<int64_t>(1, kMaxDifferences / std::max<int64_t>(1, destinations.numel()));
   std::vector<torch::Tensor> blocks;
   for (int64_t first = 0; first < queries.size(0); first += rows_at_once) {

@@ -1,5 +1,5 @@
-// Scores how likely an edge is from the embeddings of its endpoints. s and d are the rows of source and destination
-// [D]; r is a learned row of the edge's relation. A larger score means a more likely edge.
+// Scores edges by the embeddings of their endpoints: a larger score means a more likely edge. s and d are the rows [D]
+// of source and destination; r is a learned row of the edge's relation.
 //
 //   Dot       sum s_i d_i
 //   DistMult  sum s_i r_i d_i                                       (Yang et al., ICLR 2015)
@@ -23,26 +23,28 @@ namespace espalier::trainer {
 // without scattered writes.
 torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows);
 
-// Thread-compatible. One parameter, "relation" (none for Dot): f32 [relations, D]; for RotatE [relations, D / 2],
-// angles that start in (-pi, pi). Initial values by (seed, "scorer.relation").
+// Thread-compatible. Dot has no parameters; the others have "relation": f32 [relations, D], or for RotatE
+// [relations, D / 2], angles whose initial values are in (-pi, pi). Initial values depend on the seed and the name
+// "scorer.relation".
 class LinkScorer : public torch::nn::Module {
  public:
   // ComplEx and RotatE need an even width; num_relations must be at least 1 (both checked).
   LinkScorer(job::Scorer scorer, int64_t num_relations, int64_t width, uint64_t seed);
 
-  // Returns the sources combined with their relations, f32 [n, D] -> [n, D]; relations[i] is the relation of row i. A
-  // score is a function of this row and of the destination.
-  torch::Tensor Query(const torch::Tensor& sources, std::span<const uint32_t> relations) const;
+  // Returns the queries: the sources combined with their relations, f32 [n, D] -> [n, D]. relations[i] is the relation
+  // of row i. The score of an edge is a function of its query and its destination.
+  torch::Tensor MakeQueries(const torch::Tensor& sources, std::span<const uint32_t> relations) const;
   // Returns the score of each pair of rows; dimensions broadcast as in torch: f32 [..., D], [..., D] -> [...].
   torch::Tensor Score(const torch::Tensor& queries, const torch::Tensor& destinations) const;
   // Returns the scores of all combinations: f32 [n, D], [m, D] -> [n, m]. TransE and RotatE compute at most
-  // kMaxDifferences differences at a time (or one query's), which bounds the memory unless gradients are recorded.
+  // kMaxDifferences differences at a time (but at least those of one query). This bounds the memory unless gradients
+  // are recorded.
   torch::Tensor ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const;
 
  private:
   static constexpr int64_t kMaxDifferences = int64_t{1} << 24;
 
-  bool is_distance() const { return scorer_ == job::Scorer::kTransE || scorer_ == job::Scorer::kRotatE; }
+  bool IsDistance() const { return scorer_ == job::Scorer::kTransE || scorer_ == job::Scorer::kRotatE; }
   // Returns the L1 norm (TransE) or the sum of complex absolute values (RotatE): [..., D] -> [...].
   torch::Tensor Length(const torch::Tensor& differences) const;
 

@@ -52,7 +52,7 @@ TEST(LinkScorerTest, MatchesFormulas) {
     const auto parameters = scorer.named_parameters();
     const std::vector<uint32_t> relations = {2, 0, 2, 1};
     EXPECT_EQ(parameters.size() == 0, kind == job::Scorer::kDot);
-    const torch::Tensor queries = scorer.Query(sources, relations);
+    const torch::Tensor queries = scorer.MakeQueries(sources, relations);
     const torch::Tensor all = scorer.ScoreAll(queries, destinations);
     const torch::Tensor pairs = scorer.Score(queries, destinations.narrow(0, 1, 4));
     ASSERT_EQ(all.sizes(), (std::vector<int64_t>{4, 5}));

@@ -7,7 +7,8 @@
 namespace espalier::trainer {
 namespace {
 
-// Where the rows of a node type are in the merged matrix: a written row i at first + i, any other row i at rest + i.
+// Where the rows of a node type are in the merged matrix: row i is at first + i if the layer writes it, otherwise at
+// rest + i.
 struct TypePlace {
   int64_t num_written = 0;
   int64_t first = 0;
@@ -28,11 +29,11 @@ std::vector<TypePlace> ListPlaces(const TypedRows& inputs, const WrittenRows& wr
     places[type].rest = next - places[type].num_written;
     next += inputs[type].size(0) - places[type].num_written;
   }
-  ESPALIER_CHECK(next < int64_t{1} << 32) << "a mini-batch of " << next << " rows";
+  ESPALIER_CHECK(next < int64_t{1} << 32) << "a mini-batch of " << next << " rows is too large";
   return places;
 }
 
-torch::Tensor MergedRows(const TypedRows& inputs, const WrittenRows& written, const std::vector<TypePlace>& places) {
+torch::Tensor MergeRows(const TypedRows& inputs, const WrittenRows& written, const std::vector<TypePlace>& places) {
   if (inputs.size() == 1) return inputs.front();
   std::vector<torch::Tensor> parts = {SelfRows(inputs, written)};
   for (size_t type = 0; type < inputs.size(); ++type) {
@@ -47,14 +48,14 @@ MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLa
                         const WrittenRows& written) {
   const std::vector<TypePlace> places = ListPlaces(inputs, written);
   MergedBlock merged{
-      MergedRows(inputs, written, places), std::vector<uint32_t>(static_cast<size_t>(written.total) + 1, 0), {}};
+      MergeRows(inputs, written, places), std::vector<uint32_t>(static_cast<size_t>(written.total) + 1, 0), {}};
 
-  const auto rows_of = [&](const sampler::Block& block) {
+  const auto first_row = [&](const sampler::Block& block) {
     return static_cast<size_t>(places[schema.DestinationOf(block.edge_type).value].first);
   };
   for (const sampler::Block& block : edges.blocks) {
     for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
-      merged.indptr[rows_of(block) + i + 1] += block.indptr[i + 1] - block.indptr[i];
+      merged.indptr[first_row(block) + i + 1] += block.indptr[i + 1] - block.indptr[i];
     }
   }
   std::partial_sum(merged.indptr.begin(), merged.indptr.end(), merged.indptr.begin());
@@ -64,7 +65,7 @@ MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLa
   for (const sampler::Block& block : edges.blocks) {
     const TypePlace& source = places[schema.SourceOf(block.edge_type).value];
     for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
-      uint32_t& slot = next[rows_of(block) + i];
+      uint32_t& slot = next[first_row(block) + i];
       for (uint32_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e)
         merged.indices[slot++] = source.At(block.indices[e]);
     }

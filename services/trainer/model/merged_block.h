@@ -1,4 +1,5 @@
-// All relations of a layer as one block over all node types, for models that do not distinguish relations.
+// Merges the blocks of all relations of a layer into one block over all node types, for models that do not distinguish
+// relations.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,16 +10,18 @@
 
 namespace espalier::trainer {
 
-// As in any block, the written rows come first: x holds the written rows of every type in the order of WrittenRows,
-// then the other rows that each type reads. The edges of a destination are ordered by relation.
+// As in any block, the rows that the layer writes come first: x begins with the written rows of every type, in the
+// order of WrittenRows, followed by the remaining input rows of each type. The edges of a destination are ordered by
+// relation.
 struct MergedBlock {
-  torch::Tensor x;  // f32 [rows read of all types, F]
-  std::vector<uint32_t> indptr;
-  std::vector<uint32_t> indices;
+  torch::Tensor x;                // f32 [input rows of all types, F]
+  std::vector<uint32_t> indptr;   // [written rows of all types + 1]
+  std::vector<uint32_t> indices;  // [edges], rows of x
 
-  kernels::Segments segments() const { return {indptr, indices}; }
+  kernels::Segments segments() const { return {indptr, indices}; }  // refers to this object
 };
 
+// `inputs` has the rows that the layer reads, all defined.
 MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLayer& edges, const TypedRows& inputs,
                         const WrittenRows& written);
 

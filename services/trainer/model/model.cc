@@ -57,9 +57,9 @@ Status CheckOptions(const ModelOptions& options) {
 
 }  // namespace
 
-TypedRows OnDevice(TypedRows rows, torch::Device device) {
-  for (torch::Tensor& of_type : rows) {
-    if (of_type.defined()) of_type = of_type.to(device);
+TypedRows ToDevice(TypedRows rows, torch::Device device) {
+  for (torch::Tensor& tensor : rows) {
+    if (tensor.defined()) tensor = tensor.to(device);
   }
   return rows;
 }

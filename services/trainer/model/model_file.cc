@@ -24,8 +24,9 @@ struct Property {
   const char* field;
 };
 constexpr const char* kScorer = "scorer";
-constexpr const char* kEdgeType = "edgeType";                // as written in the document
-constexpr const char* kScorerRelations = "scorerRelations";  // for each row of scorer.relation; older files lack it
+constexpr const char* kEdgeType = "edgeType";  // as written in the document
+constexpr const char* kScorerRelations =
+    "scorerRelations";  // for each row of scorer.relation, its relation; older files lack it
 constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"aggregator", "spec.training.model.aggregator"},
                                     {"hiddenSize", "spec.training.model.hiddenSize"},
@@ -50,15 +51,16 @@ bool NamesRelations(const std::map<std::string, std::string>& metadata) {
   return !FindValue(metadata, kScorerRelations).empty();
 }
 
-// Removes the first name from the comma-separated list and returns it; returns an empty string after the last.
+// Removes the first name from the comma-separated list and returns it; returns "" if the list is empty.
 std::string_view TakeName(std::string_view* names) {
   const std::string_view name = names->substr(0, names->find(','));
   names->remove_prefix(std::min(names->size(), name.size() + 1));
   return name;
 }
 
-// Compares the relations of the rows of scorer.relation, which only their order identifies. (If there is just one
-// relation and both documents give the same edge type or none, its name may differ.)
+// Compares the relations of the rows of scorer.relation, which only their order identifies. A scorer with one relation
+// may be loaded into a run whose relation has another name, if the documents of both runs name the edge type in the
+// same way or not at all.
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   const std::string ours = FindValue(expected, kScorerRelations);
   const std::string theirs = FindValue(file.content.metadata, kScorerRelations);
@@ -92,7 +94,8 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
       return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
     }
     if (of_job->second == of_file->second) continue;
-    if (names_relations && std::string_view(property.name) == kEdgeType) continue;  // "cites", "paper:cites:paper"
+    // "cites" and "paper:cites:paper" may name the same relation; CheckScorerRelations compares the full names.
+    if (names_relations && std::string_view(property.name) == kEdgeType) continue;
     return InvalidArgument(std::string(property.field) + " is '" + of_job->second + "', but the model in " +
                            file.where + " was made with '" + of_file->second + "'");
   }
@@ -107,7 +110,10 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   const std::string reading = "reading the model in " + model.where;
   const auto head = file.store->Head(file.prefix);
   if (!head.ok()) return head.status().While(reading);
-  if (head->size_bytes > kMaxBytes) return InvalidArgument(model.where + " is too large for a model file");
+  if (head->size_bytes > kMaxBytes) {
+    return InvalidArgument(model.where + " has " + std::to_string(head->size_bytes) +
+                           " bytes, expected a model file of at most " + std::to_string(kMaxBytes));
+  }
   Result<std::string> got = file.store->Get(file.prefix);
   if (!got.ok()) return got.status().While(reading);
   auto bytes = std::make_shared<const std::string>(*std::move(got));
@@ -125,27 +131,27 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
 namespace {
 
 // Returns the number with this name in the metadata; 0 if there is no such number or it is below 1.
-int64_t NumberIn(const ModelFile& file, const char* name) {
+int64_t ReadNumber(const ModelFile& file, const char* name) {
   const auto found = file.content.metadata.find(name);
-  int64_t outputs = 0;
+  int64_t number = 0;
   if (found != file.content.metadata.end()) {
     const std::string& text = found->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), outputs);
-    if (error != std::errc() || end != text.data() + text.size()) outputs = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) number = 0;
   }
-  return outputs < 1 ? 0 : outputs;
+  return number < 1 ? 0 : number;
 }
 
 }  // namespace
 
 Result<int64_t> ReadNumOutputs(const ModelFile& file) {
-  const int64_t outputs = NumberIn(file, "outputs");
+  const int64_t outputs = ReadNumber(file, "outputs");
   if (outputs >= 1) return outputs;
   return InvalidArgument("the metadata of " + file.where + " lack the number of the model's outputs ('outputs')");
 }
 
 Result<int64_t> ReadNumEdgeOutputs(const ModelFile& file) {
-  const int64_t outputs = NumberIn(file, "edgeOutputs");
+  const int64_t outputs = ReadNumber(file, "edgeOutputs");
   if (outputs >= 1) return outputs;
   return InvalidArgument("the model in " + file.where + " was made for another task: it has no head for edges");
 }

@@ -1,4 +1,4 @@
-// Reads a model file, from which a run initializes its model: spec.training.model.uri.
+// Reads the model file from which a run initializes its model (spec.training.model.uri).
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ModelFile {
 // model file of Espalier ("format" in its metadata).
 Result<ModelFile> ReadModelFile(const storage::StoreLocation& file);
 
-// Returns the number of the model's outputs from the metadata. InvalidArgument: the metadata does not have it.
+// Returns the number of the model's outputs from the metadata. InvalidArgument: the metadata does not contain it.
 Result<int64_t> ReadNumOutputs(const ModelFile& file);
 
 // Returns the number of outputs of the model's edge head. InvalidArgument: the model was made for another task.

@@ -165,7 +165,7 @@ TEST_F(ModelFileTest, NamesFilesOfPytorchAndTheRemedy) {
       HasSubstr("module.pt is a TorchScript archive (torch.jit.save): spec.training.model.type: TorchScript reads"));
   ASSERT_TRUE(storage::PutText(*store_, "state.pt", std::string("PK\3\4", 4) + "archive/data.pkl PK\5\6").ok());
   EXPECT_THAT(Read("state.pt").status().message(),
-              HasSubstr("state.pt is a file of torch.save: this type of model reads files of a run in model/"));
+              HasSubstr("state.pt is a file of torch.save: this type of model reads files that a run wrote to model/"));
   EXPECT_EQ(Read("state.pt").status().code(), StatusCode::kInvalidArgument);
 }
 

@@ -33,7 +33,10 @@ Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file) {
   module.where = file.store->Describe() + "/" + file.prefix;
   const auto head = file.store->Head(file.prefix);
   if (!head.ok()) return head.status().While("reading the module in " + module.where);
-  if (head->size_bytes > kMaxModuleBytes) return InvalidArgument(module.where + " is too large for a module");
+  if (head->size_bytes > kMaxModuleBytes) {
+    return InvalidArgument(module.where + " has " + std::to_string(head->size_bytes) +
+                           " bytes, expected a module of at most " + std::to_string(kMaxModuleBytes));
+  }
   Result<std::string> archive = file.store->Get(file.prefix);
   if (!archive.ok()) return archive.status().While("reading the module in " + module.where);
   module.archive = *std::move(archive);
@@ -43,9 +46,10 @@ Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file) {
   return module;
 }
 
-Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
-                                                      collective::Collective& collective,
-                                                      std::chrono::nanoseconds timeout) {
+Result<std::shared_ptr<const ModuleFile>> ReadJobModule(const job::Training& training,
+                                                        const storage::StoreLocation& file,
+                                                        collective::Collective& collective,
+                                                        std::chrono::nanoseconds timeout) {
   if (training.model.type != job::ModelType::kTorchScript) return std::shared_ptr<const ModuleFile>();
   Result<ModuleFile> module = ReadModuleFile(file);
   RETURN_IF_ERROR(collective::AgreeOn(module.status(), collective, timeout).While("spec.training.model.uri"));

@@ -1,4 +1,4 @@
-// Reads the file of a user's model: spec.training.model.uri with the model type TorchScript.
+// Reads the TorchScript module of a user (spec.training.model.uri with the model type TorchScript).
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,12 @@ struct ModuleFile {
 // is not parsed.
 Result<ModuleFile> ReadModuleFile(const storage::StoreLocation& file);
 
-// Returns the job's module; null for built-in models. Every rank must call it: each reads the file, then waits up to
-// `timeout` in each of two collective operations. If reading fails on a rank, all ranks return an error; if ranks read
-// different bytes, all return InvalidArgument.
-Result<std::shared_ptr<const ModuleFile>> ModuleToRun(const job::Training& training, const storage::StoreLocation& file,
-                                                      collective::Collective& collective,
-                                                      std::chrono::nanoseconds timeout);
+// Reads the job's module; returns null for built-in models. Every rank must call it: each reads the file, then waits
+// for up to `timeout` in each of two collective operations. If reading fails on a rank, all ranks return an error; if
+// ranks have read different bytes, all return InvalidArgument.
+Result<std::shared_ptr<const ModuleFile>> ReadJobModule(const job::Training& training,
+                                                        const storage::StoreLocation& file,
+                                                        collective::Collective& collective,
+                                                        std::chrono::nanoseconds timeout);
 
 }  // namespace espalier::trainer

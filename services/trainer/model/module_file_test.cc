@@ -33,7 +33,7 @@ std::vector<Status> ReadByRanks(const std::vector<storage::StoreLocation>& files
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < files.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      statuses[rank] = ModuleToRun(training, files[rank], *ranks[rank], std::chrono::seconds(60)).status();
+      statuses[rank] = ReadJobModule(training, files[rank], *ranks[rank], std::chrono::seconds(60)).status();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -13,8 +13,8 @@ namespace espalier::trainer {
 namespace {
 
 struct DTypePair {
-  DType ours;
-  torch::ScalarType torchs;
+  DType dtype;
+  torch::ScalarType torch_dtype;
 };
 constexpr DTypePair kDTypes[] = {{DType::kBool, torch::kBool},   {DType::kU8, torch::kUInt8},
                                  {DType::kI8, torch::kInt8},     {DType::kI16, torch::kInt16},
@@ -22,7 +22,7 @@ constexpr DTypePair kDTypes[] = {{DType::kBool, torch::kBool},   {DType::kU8, to
                                  {DType::kF16, torch::kHalf},    {DType::kBF16, torch::kBFloat16},
                                  {DType::kF32, torch::kFloat32}, {DType::kF64, torch::kFloat64}};
 
-NamedTensors SortedByName(NamedTensors tensors) {
+NamedTensors SortByName(NamedTensors tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return tensors;
 }
@@ -36,20 +36,20 @@ void Append(NamedTensors& to, const torch::OrderedDict<std::string, torch::Tenso
 NamedTensors GetParameters(const Model& model) {
   NamedTensors result;
   Append(result, model.named_parameters());
-  return SortedByName(std::move(result));
+  return SortByName(std::move(result));
 }
 
 NamedTensors GetBuffers(const Model& model) {
   NamedTensors result;
   Append(result, model.named_buffers());
-  return SortedByName(std::move(result));
+  return SortByName(std::move(result));
 }
 
 NamedTensors GetState(const Model& model) {
   NamedTensors result;
   Append(result, model.named_parameters());
   Append(result, model.named_buffers());
-  return SortedByName(std::move(result));
+  return SortByName(std::move(result));
 }
 
 torch::Tensor CopyToHost(const torch::Tensor& tensor) {
@@ -58,7 +58,7 @@ torch::Tensor CopyToHost(const torch::Tensor& tensor) {
 
 Status LoadState(Model& model, const NamedTensors& state) {
   const NamedTensors mine = GetState(model);
-  const NamedTensors given = SortedByName(state);
+  const NamedTensors given = SortByName(state);
   for (size_t i = 0; i < std::max(mine.size(), given.size()); ++i) {
     if (i == mine.size() || (i < given.size() && given[i].first < mine[i].first)) {
       return InvalidArgument("model state: '" + given[i].first + "' is unknown to this model");
@@ -84,7 +84,7 @@ std::string ParametersDigest(const Model& model) {
   Sha256 digest;
   for (const auto& [name, tensor] : GetState(model)) {
     const Tensor bytes = FromTorch(tensor);
-    // The length of each name is part of the text, so that different states never have the same text.
+    // The length of each name is hashed too, so that different states never give the same sequence of bytes.
     digest.Update(std::to_string(name.size()) + ":" + name + " " + bytes.ToString() + "\n");
     digest.Update(bytes.byte_span());
   }
@@ -93,21 +93,21 @@ std::string ParametersDigest(const Model& model) {
 
 Tensor FromTorch(const torch::Tensor& tensor) {
   const auto* pair = std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                                  [&](const DTypePair& p) { return p.torchs == tensor.scalar_type(); });
-  ESPALIER_CHECK(pair != std::end(kDTypes)) << "no counterpart for torch's dtype";
+                                  [&](const DTypePair& p) { return p.torch_dtype == tensor.scalar_type(); });
+  ESPALIER_CHECK(pair != std::end(kDTypes)) << "unsupported dtype of torch: " << c10::toString(tensor.scalar_type());
   auto kept = std::make_shared<torch::Tensor>(tensor.detach().cpu().contiguous());
   std::vector<int64_t> shape = kept->sizes().vec();
   const void* data = kept->data_ptr();
-  return Tensor::Wrap(pair->ours, std::move(shape), data, std::move(kept));
+  return Tensor::Wrap(pair->dtype, std::move(shape), data, std::move(kept));
 }
 
 torch::Tensor ToTorch(const Tensor& tensor) {
   const auto* pair = std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                                  [&](const DTypePair& p) { return p.ours == tensor.dtype(); });
-  ESPALIER_CHECK(pair != std::end(kDTypes)) << "no counterpart for " << ToString(tensor.dtype());
+                                  [&](const DTypePair& p) { return p.dtype == tensor.dtype(); });
+  ESPALIER_CHECK(pair != std::end(kDTypes)) << "unsupported dtype: " << ToString(tensor.dtype());
   // The deleter's copy of the tensor keeps the bytes alive.
   return torch::from_blob(
-      const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [tensor](void*) {}, pair->torchs);
+      const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [tensor](void*) {}, pair->torch_dtype);
 }
 
 std::map<std::string, Tensor> ToTensors(const NamedTensors& state) {
@@ -119,7 +119,7 @@ std::map<std::string, Tensor> ToTensors(const NamedTensors& state) {
 Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors) {
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) {
-    if (std::ranges::find(kDTypes, tensor.dtype(), &DTypePair::ours) == std::end(kDTypes)) {
+    if (std::ranges::find(kDTypes, tensor.dtype(), &DTypePair::dtype) == std::end(kDTypes)) {
       return InvalidArgument("model state: '" + name + "' is " + tensor.ToString() +
                              ": expected F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL");
     }

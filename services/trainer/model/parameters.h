@@ -1,4 +1,4 @@
-// A model's parameters and buffers by name: conversion to and from tensors of files, and a digest.
+// A model's parameters and buffers by name, their conversion to and from the tensors of files, and their digest.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace espalier::trainer {
 
 // Returns the trainable parameters, sorted by name.
 NamedTensors GetParameters(const Model& model);
-// Returns the buffers (running statistics and the like), sorted by name.
+// Returns the buffers, such as running statistics, sorted by name.
 NamedTensors GetBuffers(const Model& model);
 // Returns parameters and buffers, sorted by name: the content of a model file.
 NamedTensors GetState(const Model& model);
@@ -22,17 +22,19 @@ NamedTensors GetState(const Model& model);
 // Returns a copy of the tensor in the host's memory, without gradients.
 torch::Tensor CopyToHost(const torch::Tensor& tensor);
 
-// Copies the values of `state`, on any device, into the model by name. InvalidArgument: a name, dtype or shape does not
-// match; the model is then unchanged.
+// Copies the values of `state`, which may be on any device, into the model's tensors of the same names.
+// InvalidArgument: a name, dtype or shape does not match; the model is then unchanged.
 Status LoadState(Model& model, const NamedTensors& state);
 
-// Returns the SHA-256 over (name, dtype, shape, bytes) of GetState(model), in order: 64 hexadecimal digits.
+// Returns the SHA-256 over (name, dtype, shape, bytes) of all parameters and buffers in the order of GetState: 64
+// hexadecimal digits.
 std::string ParametersDigest(const Model& model);
 
 // Convert between torch's tensors and Espalier's. The dtype must be one of Espalier's dtypes except U16, U32 and U64
-// (checked).
-Tensor FromTorch(const torch::Tensor& tensor);  // shares memory; copies if not contiguous or not on the CPU
-torch::Tensor ToTorch(const Tensor& tensor);    // shares memory, which must not be written to
+// (checked). The result shares the argument's memory, but FromTorch copies a tensor that is not contiguous or not on
+// the CPU. The caller must not write to the result of ToTorch.
+Tensor FromTorch(const torch::Tensor& tensor);
+torch::Tensor ToTorch(const Tensor& tensor);
 
 // Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). InvalidArgument
 // names a tensor of dtype U16, U32 or U64.

@@ -1,7 +1,7 @@
-// A layer with self-loops has one part, which computes all destinations. Other layers have a part for each relation.
-// Forward then starts the sum with a linear map of the destinations' own rows. The part of a relation computes only the
-// destinations that have in-edges of the relation (FindOccupiedRows), and AddToRows adds the result to their rows of
-// the sum.
+// A layer with self-loops has one part, which computes all destinations. Other layers have a part for each relation:
+// Forward starts the sum with a linear map of the destinations' own rows. The part of a relation computes only the
+// destinations that have in-edges of the relation (FindOccupiedRows), and AddToRows adds its result to the rows of
+// these destinations in the sum.
 #include "services/trainer/model/relation_convolution.h"
 
 #include "services/base/check.h"
@@ -13,17 +13,18 @@
 namespace espalier::trainer {
 namespace {
 
-// Returns the whole-graph degrees of the first `num_rows` rows. A mini-batch without nodes has none.
+// Returns the degrees in the whole graph of the first `num_rows` rows; empty for a mini-batch without nodes.
 std::span<const float> SelectDegrees(const std::vector<std::vector<float>>& by_relation, EdgeTypeId relation,
                                      int64_t num_rows) {
   if (num_rows == 0) return {};
   ESPALIER_CHECK(relation.value < by_relation.size() &&
                  static_cast<int64_t>(by_relation[relation.value].size()) >= num_rows)
-      << "degrees for " << num_rows << " rows of relation " << relation.value;
+      << "too few degrees for " << num_rows << " rows of relation " << relation.value;
   return std::span(by_relation[relation.value]).first(static_cast<size_t>(num_rows));
 }
 
-torch::Tensor RowNumbers(const std::vector<uint32_t>& rows, int64_t first_row, torch::Device device) {
+// Returns rows[k] - first_row as i64 [rows.size()] on the device.
+torch::Tensor SubtractFirstRow(const std::vector<uint32_t>& rows, int64_t first_row, torch::Device device) {
   torch::Tensor numbers = torch::empty({static_cast<int64_t>(rows.size())}, torch::kInt64);
   auto* out = numbers.data_ptr<int64_t>();
   for (size_t k = 0; k < rows.size(); ++k) out[k] = int64_t{rows[k]} - first_row;
@@ -49,19 +50,19 @@ RelationalConvolution::RelationalConvolution(std::vector<EdgeTypeId> relations, 
 
 torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
                                              const WrittenRows& written, const LayerRun& run) {
-  ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "a block for each sampled relation";
-  if (!self_) return WithSelfLoops(edges.blocks.front(), inputs.front(), run);
+  ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "expected a block for each sampled relation";
+  if (!self_) return ConvolveWithSelfLoops(edges.blocks.front(), inputs.front(), run);
   torch::Tensor sum = self_->forward(SelfRows(inputs, written));
   for (size_t r = 0; r < relations_.size(); ++r) {
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
-    // If first_row is negative, no trainer writes rows of that type, and the relation is skipped.
+    // If first_row is negative, no trainer writes rows of the destination type, and the relation is skipped.
     if (first_row >= 0) sum = AddRelation(r, edges.blocks[r], inputs, first_row, sum, run);
   }
   return sum;
 }
 
-torch::Tensor RelationalConvolution::WithSelfLoops(const sampler::Block& block, const torch::Tensor& x,
-                                                   const LayerRun& run) {
+torch::Tensor RelationalConvolution::ConvolveWithSelfLoops(const sampler::Block& block, const torch::Tensor& x,
+                                                           const LayerRun& run) {
   RelationRows rows{.segments = ToSegments(block), .source = x, .with_self_loops = true};
   rows.destination = x.narrow(0, 0, rows.segments.num_rows());
   rows.dropout = MakeDropout(0, run);
@@ -77,7 +78,7 @@ torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block&
                                                  int64_t first_row, torch::Tensor sum, const LayerRun& run) {
   const NodeTypeId destination = schema_.DestinationOf(relations_[r]);
   const OccupiedRows occupied = FindOccupiedRows(block, first_row);
-  const torch::Tensor numbers = RowNumbers(occupied.rows, first_row, sum.device());
+  const torch::Tensor numbers = SubtractFirstRow(occupied.rows, first_row, sum.device());
   RelationRows rows{.segments = {occupied.indptr, block.indices}};
   rows.source = inputs[schema_.SourceOf(relations_[r]).value];
   rows.destination = inputs[destination.value].index_select(0, numbers);
@@ -89,8 +90,9 @@ torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block&
   if (parts_[r]->needs_degrees()) {
     ESPALIER_CHECK(run.degrees != nullptr) << "the model needs the nodes' degrees";
     rows.out_degrees = SelectDegrees(run.degrees->out, relations_[r], rows.source.size(0));
-    const auto all = SelectDegrees(run.degrees->in, relations_[r], static_cast<int64_t>(block.indptr.size()) - 1);
-    for (const uint32_t row : occupied.rows) in_degrees.push_back(all[row - static_cast<size_t>(first_row)]);
+    const auto all_in_degrees =
+        SelectDegrees(run.degrees->in, relations_[r], static_cast<int64_t>(block.indptr.size()) - 1);
+    for (const uint32_t row : occupied.rows) in_degrees.push_back(all_in_degrees[row - static_cast<size_t>(first_row)]);
     rows.in_degrees = in_degrees;
   }
   return AddToRows(sum, parts_[r]->Forward(rows), occupied.rows);

@@ -1,10 +1,11 @@
-// Message passing under one relation, and the convolution that sums such parts: GCN, GAT, GATv2.
+// Message passing over one relation (RelationConvolution), and a layer's convolution as the sum over its relations
+// (RelationalConvolution): GCN, GAT, GATv2.
 //
 // In a graph with one node type, a layer that samples one relation adds each node to its own neighborhood (a
 // self-loop), as in the papers:      y_v = f(N(v) + {v})
-// Otherwise each relation has its own weights, and the node's own row has a matrix:
+// Otherwise each relation has its own weights, and a matrix W_self applies to the node's own row:
 //                                    y_v = W_self x_v + sum over relations r: f_r(N_r(v))
-// where a relation under which v has no in-edges adds nothing.
+// A relation in which v has no in-edges adds nothing.
 #pragma once
 
 #include <functional>
@@ -19,18 +20,19 @@
 
 namespace espalier::trainer {
 
-// The edges and rows of one relation in one layer. Segments and degrees must be valid only until Forward returns:
-// autograd keeps copies for the backward pass.
+// The edges and rows of one relation in one layer. Segments and degrees need to be valid only until Forward returns,
+// because autograd keeps copies for the backward pass.
 struct RelationRows {
-  kernels::Segments segments;          // one row for each destination
+  kernels::Segments segments;          // one segment for each destination
   torch::Tensor source;                // f32 [N, F]: the rows that segments.indices refer to
   torch::Tensor destination;           // f32 [D, F]
   bool with_self_loops = false;        // if true, destination row d is source row d
-  std::span<const float> out_degrees;  // of source rows, in the whole graph; empty unless needs_degrees()
-  std::span<const float> in_degrees;   // of destination rows, likewise
+  std::span<const float> out_degrees;  // of source rows in the whole graph; empty unless needs_degrees()
+  std::span<const float> in_degrees;   // of destination rows in the whole graph; empty unless needs_degrees()
   EdgeDropout dropout;                 // keyed for this relation; its probability is 0 unless edges are dropped
 };
 
+// Computes f or f_r.
 class RelationConvolution : public torch::nn::Module {
  public:
   virtual torch::Tensor Forward(const RelationRows& rows) = 0;  // returns f32 [D, outputs]
@@ -43,7 +45,8 @@ class RelationalConvolution final : public Convolution {
  public:
   using MakePart = std::function<std::shared_ptr<RelationConvolution>(const std::string& name)>;
 
-  // Calls `make` with the name of each part, which keys its initial values. `layer` keys dropout.
+  // Calls `make` with the name of each part; the part's initial values depend on its name. The keys of dropout depend
+  // on `layer`.
   RelationalConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs, int64_t outputs,
                         graph::GraphSchema schema, uint64_t seed, const std::string& name, const MakePart& make);
 
@@ -56,7 +59,7 @@ class RelationalConvolution final : public Convolution {
   }
 
  private:
-  torch::Tensor WithSelfLoops(const sampler::Block& block, const torch::Tensor& x, const LayerRun& run);
+  torch::Tensor ConvolveWithSelfLoops(const sampler::Block& block, const torch::Tensor& x, const LayerRun& run);
   torch::Tensor AddRelation(size_t r, const sampler::Block& block, const TypedRows& inputs, int64_t first_row,
                             torch::Tensor sum, const LayerRun& run);
   EdgeDropout MakeDropout(size_t r, const LayerRun& run) const;

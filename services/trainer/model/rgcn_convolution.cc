@@ -33,7 +33,7 @@ RgcnConvolution::RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_
   }
 }
 
-torch::Tensor RgcnConvolution::RelationWeights() const {
+torch::Tensor RgcnConvolution::CombineBases() const {
   if (!bases_.defined()) return {};
   const int64_t inputs = bases_.size(1), outputs = bases_.size(2);
   return MatMul(coefficients_, bases_.reshape({bases_.size(0), inputs * outputs})).reshape({-1, inputs, outputs});
@@ -41,13 +41,13 @@ torch::Tensor RgcnConvolution::RelationWeights() const {
 
 torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
                                        const WrittenRows& written, const LayerRun&) {
-  ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "a block for each sampled relation";
+  ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "expected a block for each sampled relation";
   torch::Tensor sum = self_->forward(SelfRows(inputs, written));
-  const torch::Tensor combined = RelationWeights();
+  const torch::Tensor combined = CombineBases();
   for (size_t r = 0; r < relations_.size(); ++r) {
     const sampler::Block& block = edges.blocks[r];
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
-    // If first_row is negative, no trainer writes rows of that type, and the relation is skipped.
+    // If first_row is negative, no trainer writes rows of the destination type, and the relation is skipped.
     if (first_row < 0) continue;
     const OccupiedRows occupied = FindOccupiedRows(block, first_row);
     const torch::Tensor means =

@@ -12,7 +12,8 @@ namespace espalier::trainer {
 
 class RgcnConvolution final : public Convolution {
  public:
-  // relations: the relations that the layer samples, in the order of a BatchLayer's blocks.
+  // relations: the relations that the layer samples, in the order of a BatchLayer's blocks. If num_bases is 0, each
+  // relation has a matrix of its own.
   RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_bases, int64_t inputs, int64_t outputs,
                   graph::GraphSchema schema, uint64_t seed, const std::string& name);
 
@@ -20,8 +21,8 @@ class RgcnConvolution final : public Convolution {
                         const LayerRun& run) override;
 
  private:
-  // Returns f32 [relations, in, out]; undefined without bases.
-  torch::Tensor RelationWeights() const;
+  // Returns the matrices that the bases give, f32 [relations, in, out]; undefined without bases.
+  torch::Tensor CombineBases() const;
 
   const std::vector<EdgeTypeId> relations_;
   const graph::GraphSchema schema_;

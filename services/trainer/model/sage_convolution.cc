@@ -38,7 +38,7 @@ torch::Tensor SageConvolution::Convolve(const kernels::Segments& block, const to
       return self_->forward(x.narrow(0, 0, block.num_rows())) + neighbor_->forward(neighbors);
     }
   }
-  ESPALIER_CHECK(false) << "no such aggregator";
+  ESPALIER_CHECK(false) << "unknown aggregator";
   return {};
 }
 

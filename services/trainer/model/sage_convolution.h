@@ -1,9 +1,9 @@
 // GraphSAGE (Hamilton, Ying, Leskovec 2017) as in DGL's SAGEConv. With N(v) the sampled in-neighbors:
 //   Mean  W_self x_v + W_neigh mean(x_u, u in N(v))
-//   GCN   W_neigh (sum(x_u) + x_v) / (|N(v)| + 1)
-//   Pool  W_self x_v + W_neigh max(relu(W_pool x_u + b_pool))
-// It ignores types: the edges of all relations form one neighborhood, and all node types share the weights. (R-GCN
-// distinguishes relations.)
+//   GCN   W_neigh (sum(x_u, u in N(v)) + x_v) / (|N(v)| + 1)
+//   Pool  W_self x_v + W_neigh max(relu(W_pool x_u + b_pool), u in N(v))
+// The convolution ignores types: the edges of all relations form one neighborhood, and all node types share the
+// weights. (R-GCN distinguishes relations.)
 #pragma once
 
 #include <string>

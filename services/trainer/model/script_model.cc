@@ -1,8 +1,9 @@
 // ScriptModel registers the tensors of the user's module as its own parameters and buffers, under the same names and
-// without copies. Optimizer, checkpoints and model files then treat them like those of a built-in model; therefore they
-// must be dense, contiguous and disjoint. Call runs one layer with torch's generator seeded and the graph optimizer
-// disabled, which makes runs repeatable, and checks the result. Buffers that `forward` has replaced are copied back
-// (KeepBuffers), and after each training step rank 0 broadcasts its buffers (ShareBuffers).
+// without copies. Optimizer, checkpoints and model files then treat them like those of a built-in model; therefore the
+// module's tensors must be dense, contiguous and disjoint. Call seeds torch's generator and disables the graph
+// optimizer, so that runs are repeatable, then runs one layer and checks the result. Buffers that `forward` has
+// replaced are copied back (RestoreBuffers), and after each training step rank 0 broadcasts its buffers
+// (BroadcastBuffers).
 #include "services/trainer/model/script_model.h"
 
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -29,7 +30,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Inside a Model, "Module" alone would be torch::nn::Module.
+// In a class derived from Model, the name Module would mean torch::nn::Module.
 using ScriptModule = torch::jit::Module;
 
 constexpr const char* kSignature =
@@ -59,7 +60,8 @@ Status CheckSignature(const ScriptModule& module) {
   return fits ? Status() : expected(found.str());
 }
 
-bool IsKept(torch::ScalarType type) {
+// Returns whether model files can contain tensors of the dtype.
+bool IsSupported(torch::ScalarType type) {
   switch (type) {
     case torch::kBool:
     case torch::kUInt8:
@@ -71,7 +73,7 @@ bool IsKept(torch::ScalarType type) {
     case torch::kBFloat16:
     case torch::kFloat32:
     case torch::kFloat64: return true;
-    default: return false;  // complex and quantized types, and those of newer versions of torch
+    default: return false;
   }
 }
 
@@ -90,10 +92,10 @@ c10::IValue ToIValue(const graph::GraphSchema& schema, const sampler::BatchLayer
   return blocks;
 }
 
-// Returns the error's message without torch's own stack. If a module fails, the message states the reason in the last
-// line, after the module's traceback. This function puts that line first as well, because programs that show long
+// Returns the error's message without torch's C++ stack. If a module fails, the message states the reason in the last
+// line, after the module's traceback. This function repeats that line at the beginning, because programs that show long
 // messages may truncate them.
-std::string ToText(const std::exception& error) {
+std::string GetMessage(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   std::string text = of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
   text.resize(text.find_last_not_of(" \n") + 1);
@@ -112,7 +114,7 @@ ModelOptions WithoutArchive(ModelOptions options) {
 using ByteRanges = std::map<const std::byte*, const std::byte*, std::less<>>;
 
 // Inserts the tensor's memory and returns true, or returns false if it overlaps memory inserted before.
-bool InsertApart(const torch::Tensor& tensor, ByteRanges* ranges) {
+bool InsertIfDisjoint(const torch::Tensor& tensor, ByteRanges* ranges) {
   if (tensor.numel() == 0) return true;
   const auto* first = static_cast<const std::byte*>(tensor.data_ptr());
   const std::byte* const end = first + tensor.nbytes();
@@ -130,7 +132,7 @@ struct Buffer {
   torch::Tensor values;  // shared by the model and the module
 };
 
-Buffer BufferAt(ScriptModule owner, const std::string& name, const torch::Tensor& values) {
+Buffer MakeBuffer(ScriptModule owner, const std::string& name, const torch::Tensor& values) {
   size_t begin = 0;
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
     owner = owner.attr(name.substr(begin, dot - begin)).toModule();
@@ -148,7 +150,7 @@ class ScriptModel final : public Model {
         where_(options.module->where) {}
 
   // Registers the module's tensors as parameters and buffers of this model, under the same names.
-  Status Adopt() {
+  Status RegisterTensors() {
     ByteRanges seen;
     for (const auto& item : module_.named_parameters()) {
       RETURN_IF_ERROR(CheckTensor(item.name, item.value, &seen));
@@ -160,7 +162,7 @@ class ScriptModel final : public Model {
     for (const auto& item : module_.named_buffers()) {
       RETURN_IF_ERROR(CheckTensor(item.name, item.value, &seen));
       Register(item.name, item.value, false);
-      buffers_.push_back(BufferAt(module_, item.name, item.value));
+      buffers_.push_back(MakeBuffer(module_, item.name, item.value));
     }
     return Status();
   }
@@ -170,7 +172,7 @@ class ScriptModel final : public Model {
   int num_layers() const override { return options_.num_layers; }
   int64_t OutputWidth(int layer) const override { return widths_[static_cast<size_t>(layer)]; }
 
-  Result<std::string> Archive() const {
+  Result<std::string> Serialize() const {
     try {
       // A reference to the same module, or a copy on the CPU, where any program can load it.
       ScriptModule module = device().is_cpu() ? module_ : module_.deepcopy(torch::Device(torch::kCPU));
@@ -187,22 +189,23 @@ class ScriptModel final : public Model {
   TypedRows ComputeLayer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                          const LayerRun& run) override {
     const bool is_last = layer + 1 == options_.num_layers;
-    TypedRows outputs = IsEmpty(edges) ? NoRows(layer, run) : Call(layer, edges, inputs, run);
-    if (run.training && is_last && run.collective != nullptr && run.collective->size() > 1) ShareBuffers(run);
+    TypedRows outputs = IsEmpty(edges) ? MakeEmptyRows(layer, run) : Call(layer, edges, inputs, run);
+    if (run.training && is_last && run.collective != nullptr && run.collective->size() > 1) BroadcastBuffers(run);
     return outputs;
   }
 
   Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
-    if (!IsKept(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
+    if (!IsSupported(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
       return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of booleans");
     }
     if (!tensor.is_contiguous()) return InvalidArgument("'" + name + "' is not contiguous");
-    if (!InsertApart(tensor, seen)) {
+    if (!InsertIfDisjoint(tensor, seen)) {
       return InvalidArgument("'" + name + "' shares its memory with another parameter or buffer");
     }
     return Status();
   }
 
+  // Registers a tensor under its dotted name. Adds the submodules in the name that do not exist yet.
   void Register(const std::string& dotted, const torch::Tensor& tensor, bool is_trained) {
     torch::nn::Module* at = this;
     size_t begin = 0;
@@ -224,11 +227,11 @@ class ScriptModel final : public Model {
     return std::all_of(edges.num_outputs.begin(), edges.num_outputs.end(), [](uint32_t rows) { return rows == 0; });
   }
 
-  // Returns the outputs of a share without seeds. The module is not called for such a share.
-  TypedRows NoRows(int layer, const LayerRun& run) const {
+  // Returns the outputs of a mini-batch in which this rank has no seeds. The module is not called for it.
+  TypedRows MakeEmptyRows(int layer, const LayerRun& run) const {
     TypedRows rows(options_.schema.num_node_types());
-    for (torch::Tensor& of_type : rows) {
-      of_type = torch::zeros({0, OutputWidth(layer)}, device()).set_requires_grad(run.training);
+    for (torch::Tensor& tensor : rows) {
+      tensor = torch::zeros({0, OutputWidth(layer)}, device()).set_requires_grad(run.training);
     }
     return rows;
   }
@@ -255,32 +258,32 @@ class ScriptModel final : public Model {
       module_.train(run.training);
       // With optimization, the executor rewrites a module after it has profiled some runs. The first steps after a
       // restart would then be rounded differently from the same steps of an uninterrupted run.
-      const torch::jit::GraphOptimizerEnabledGuard as_written(false);
+      const torch::jit::GraphOptimizerEnabledGuard unoptimized(false);
       written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges, device()), num_rows}).toGenericDict();
-      KeepBuffers(layer);
+      RestoreBuffers(layer);
     } catch (const ModelError&) {
       throw;
     } catch (const std::exception& error) {
-      if (IsOutOfMemory(error)) throw ModelError(StatusOfTorch(error).While("the module in " + where_));
-      throw ModelError(Wrong(layer, "fails: " + ToText(error)));
+      if (IsOutOfMemory(error)) throw ModelError(FromTorchError(error).While("the module in " + where_));
+      throw ModelError(MakeError(layer, "fails: " + GetMessage(error)));
     }
     TypedRows outputs(schema.num_node_types());
     for (size_t type = 0; type < outputs.size(); ++type) {
       if (edges.num_outputs[type] == 0) continue;
       const std::string& name = schema.node_types()[type];
-      if (!written.contains(name)) throw ModelError(Wrong(layer, "writes no rows of node type '" + name + "'"));
-      outputs[type] = WidenedRows(written.at(name).toTensor());
+      if (!written.contains(name)) throw ModelError(MakeError(layer, "writes no rows of node type '" + name + "'"));
+      outputs[type] = WidenRows(written.at(name).toTensor());
       CheckRows(layer, name, edges.num_outputs[type], outputs[type]);
       if (run.training && layer + 1 == options_.num_layers && !outputs[type].requires_grad()) {
         throw ModelError(
-            Wrong(layer, "writes rows that depend on no parameter with a gradient: nothing can be learned"));
+            MakeError(layer, "writes rows that depend on no parameter with a gradient: nothing can be learned"));
       }
     }
     return outputs;
   }
 
-  // Returns rows that autocast has left in BF16 as f32, other rows as they are.
-  torch::Tensor WidenedRows(const torch::Tensor& rows) const {
+  // Converts rows to f32 if autocast has computed them in BF16. Returns other rows unchanged.
+  torch::Tensor WidenRows(const torch::Tensor& rows) const {
     const bool is_widened = options_.precision == job::Precision::kBf16 && rows.defined() &&
                             rows.layout() == torch::kStrided && rows.scalar_type() == torch::kBFloat16;
     return is_widened ? ToF32(rows) : rows;
@@ -288,7 +291,7 @@ class ScriptModel final : public Model {
 
   // If `forward` has replaced a buffer, copies the new tensor's values into the registered tensor and makes the
   // registered tensor the module's buffer again.
-  void KeepBuffers(int layer) {
+  void RestoreBuffers(int layer) {
     const torch::NoGradGuard no_gradient;
     for (Buffer& buffer : buffers_) {
       const c10::IValue now = buffer.owner.attr(buffer.attribute);
@@ -297,7 +300,10 @@ class ScriptModel final : public Model {
                         now.toTensor().scalar_type() == buffer.values.scalar_type() &&
                         now.toTensor().sizes() == buffer.values.sizes();
       if (!fits) {
-        throw ModelError(Wrong(layer, "gives buffer '" + buffer.name + "' another dtype or shape"));
+        std::ostringstream expected;
+        expected << buffer.values.dtype() << " " << buffer.values.sizes();
+        throw ModelError(
+            MakeError(layer, "gives buffer '" + buffer.name + "' another dtype or shape, expected " + expected.str()));
       }
       buffer.values.copy_(now.toTensor());
       buffer.owner.setattr(buffer.attribute, buffer.values);
@@ -319,11 +325,11 @@ class ScriptModel final : public Model {
       found << "nothing";
     }
     const std::string width = widths_.size() <= static_cast<size_t>(layer) ? "W" : std::to_string(OutputWidth(layer));
-    throw ModelError(Wrong(layer, "writes " + found.str() + " for node type '" + type + "', expected float [" +
-                                      std::to_string(num_rows) + ", " + width + "]"));
+    throw ModelError(MakeError(layer, "writes " + found.str() + " for node type '" + type + "', expected float [" +
+                                          std::to_string(num_rows) + ", " + width + "]"));
   }
 
-  Status Wrong(int layer, const std::string& what) const {
+  Status MakeError(int layer, const std::string& what) const {
     return InvalidArgument("the module in " + where_ + ", layer " + std::to_string(layer) + ", " + what);
   }
 
@@ -332,10 +338,10 @@ class ScriptModel final : public Model {
     buffer.copy_(values);
   }
 
-  void ShareBuffers(const LayerRun& run) const {
+  void BroadcastBuffers(const LayerRun& run) const {
     for (const Buffer& buffer : buffers_) {
       if (buffer.values.numel() == 0) continue;
-      const torch::Tensor on_host = buffer.values.cpu();  // the buffer itself on the CPU
+      const torch::Tensor on_host = buffer.values.cpu();  // not a copy if the buffer is on the CPU
       const std::span<std::byte> bytes(static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes());
       const Status status = run.collective->Broadcast(bytes, Rank(0), run.deadline);
       if (!status.ok()) throw CollectiveError(status);
@@ -347,7 +353,7 @@ class ScriptModel final : public Model {
   ScriptModule module_;
   const std::string where_;
   std::vector<Buffer> buffers_;
-  std::vector<int64_t> widths_;  // by layer; while the module is probed, only of the layers before
+  std::vector<int64_t> widths_;  // by layer; while the module is probed, only of the layers that have run
 };
 
 Result<ScriptModule> LoadModule(const ModuleFile& file) {
@@ -356,7 +362,7 @@ Result<ScriptModule> LoadModule(const ModuleFile& file) {
     std::istringstream stream(file.archive);
     return torch::jit::load(stream, torch::kCPU);
   } catch (const std::exception& error) {
-    return InvalidArgument("is not a TorchScript archive that this libtorch can read: " + ToText(error));
+    return InvalidArgument("is not a TorchScript archive that this libtorch can read: " + GetMessage(error));
   }
 }
 
@@ -364,10 +370,10 @@ Result<std::shared_ptr<ScriptModel>> MakeModel(const ScriptModule& module, const
   try {
     RETURN_IF_ERROR(CheckSignature(module));
     auto model = std::make_shared<ScriptModel>(options, module);
-    RETURN_IF_ERROR(model->Adopt());
+    RETURN_IF_ERROR(model->RegisterTensors());
     return model;
   } catch (const std::exception& error) {  // e.g. a name that torch::nn::Module does not allow
-    return InvalidArgument("cannot be converted: " + ToText(error));
+    return InvalidArgument("cannot be converted: " + GetMessage(error));
   }
 }
 
@@ -394,10 +400,10 @@ Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options) {
   return Make(options).While("spec.training.model.uri: the module in " + options.module->where);
 }
 
-Result<std::optional<std::string>> ArchiveOfScriptModel(const Model& model) {
+Result<std::optional<std::string>> SerializeScriptModel(const Model& model) {
   const auto* scripted = dynamic_cast<const ScriptModel*>(&model);
   if (scripted == nullptr) return std::optional<std::string>();
-  ASSIGN_OR_RETURN(std::string archive, scripted->Archive());
+  ASSIGN_OR_RETURN(std::string archive, scripted->Serialize());
   return std::optional<std::string>(std::move(archive));
 }
 

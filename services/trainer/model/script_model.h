@@ -4,7 +4,7 @@
 //   def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
 //               num_rows: Dict[str, int]) -> Dict[str, Tensor]
 //
-//     layer     0 is the first layer, farthest from the seeds; sampling.layers has one entry for each layer
+//     layer     0 is the first layer, farthest from the seeds; each layer has an entry in spec.training.sampling.layers
 //     x         by node type: f32 [rows read, F]. Layer 0 reads the features followed by the learnable rows (F = 0 for
 //               a type with neither); other layers read the output of the layer before. The rows that the layer
 //               writes come first.
@@ -15,12 +15,12 @@
 //     result    by node type: f32 [num_rows, W] for every type with num_rows > 0; W is the same for all types of a
 //               layer. The last layer writes the task's outputs: logits or values.
 //
-// All state that is learned or remembered must be in parameters (f32) and buffers, which are part of checkpoints and
-// model files. Parameters that do not require a gradient are not trained. `forward` may write into a buffer or replace
-// it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of rank 0.
-// PyTorch's train() and eval() set the training mode. Before each call, torch's generator is seeded from (seed, epoch,
-// step, layer, rank), so that a run can be repeated; masks drawn from it depend on the number of trainers. The module
-// is code that runs in the trainer's process with the trainer's rights: use trusted modules only.
+// All state that the module keeps between calls must be in parameters and buffers, which are part of checkpoints and
+// model files. Parameters are trained if they require a gradient; these must be f32. `forward` may write into a buffer
+// or replace it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of
+// rank 0. PyTorch's train() and eval() set the training mode. Before each call, torch's generator is seeded from (seed,
+// epoch, step, layer, rank), so that a run can be repeated; masks drawn from it depend on the number of trainers. The
+// module is code that runs in the trainer's process with the trainer's rights: use only trusted modules.
 #pragma once
 
 #include <memory>
@@ -32,13 +32,14 @@
 
 namespace espalier::trainer {
 
-// Creates the model from options.module, which must be set. Runs the module on a small graph with the job's types
-// (script_probe.h). InvalidArgument, with the expected value: the archive cannot be read, `forward` has another
-// signature, or on that graph the module fails, writes invalid rows or (if it is to be trained) has nothing to learn. A
-// module whose results are not repeatable on that graph is accepted with a warning in the log.
+// Creates the model from options.module. Runs the module on a small graph with the job's types (script_probe.h).
+// InvalidArgument, with the expected value: options.module is null, the archive cannot be read, `forward` has another
+// signature, or on the small graph the module fails, writes invalid rows or, if options.trains, has nothing to learn. A
+// module whose results on the small graph are not repeatable is accepted with a warning in the log.
 Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options);
 
-// Returns the module with the model's current parameters in the format of torch.jit.save; nullopt for built-in models.
-Result<std::optional<std::string>> ArchiveOfScriptModel(const Model& model);
+// Returns the module with the model's current parameters in the format of torch.jit.save, or nullopt for a built-in
+// model.
+Result<std::optional<std::string>> SerializeScriptModel(const Model& model);
 
 }  // namespace espalier::trainer

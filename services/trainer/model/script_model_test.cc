@@ -183,7 +183,7 @@ TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
                     HasSubstr("expected a TorchScript archive")));
   EXPECT_THAT(message(std::string("\x80\x02\x8a\x0a", 4)), HasSubstr("is a pickle (torch.save before PyTorch 1.6)"));
   EXPECT_THAT(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
-              HasSubstr("is a safetensors file: parameters without a program"));
+              HasSubstr("is a safetensors file: expected a TorchScript archive; a safetensors file has parameters"));
 }
 
 TEST(ScriptModelTest, InferenceNeedsNoParameters) {
@@ -267,7 +267,7 @@ TEST(ScriptModelTest, ABufferThatForwardReplacesIsKept) {
   train();
   EXPECT_EQ(StateNamed(**model, "calls").item<float>(), 2);
   ModelOptions again = options;
-  again.module = std::make_shared<const ModuleFile>(ModuleFile{"again", **ArchiveOfScriptModel(**model), ""});
+  again.module = std::make_shared<const ModuleFile>(ModuleFile{"again", **SerializeScriptModel(**model), ""});
   EXPECT_EQ(StateNamed(**MakeModel(again), "calls").item<float>(), 2);
   ASSERT_TRUE(LoadState(**model, initial).ok());
   train();
@@ -326,7 +326,7 @@ TEST(ScriptModelTest, TheArchiveHasTheCurrentParameters) {
     const torch::NoGradGuard no_gradient;
     GetParameters(*model)[0].second.mul_(3);
   }
-  const auto archive = ArchiveOfScriptModel(*model);
+  const auto archive = SerializeScriptModel(*model);
   ASSERT_TRUE(archive.ok() && archive->has_value());
   ModelOptions options = Options(MeanModule(6, 5, 3));
   options.module = std::make_shared<const ModuleFile>(ModuleFile{"again", **archive, ""});

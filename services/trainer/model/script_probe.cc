@@ -1,12 +1,12 @@
-// ProbeGraph generates edges and features from a fixed Philox key, so that every rank probes with the same data. All
-// types have the same number of nodes, and row i is node i in every layer, so that the output of a layer can be the
-// input of the next for any subset of types.
+// ProbeGraph generates edges and features from a fixed Philox key, so that every rank uses the same data. All types
+// have the same number of nodes, and row i is node i in every layer, so that for any subset of types the output of a
+// layer can be the input of the next layer.
 #include "services/trainer/model/script_probe.h"
 
 #include <algorithm>
 
 #include "services/base/philox.h"
-#include "services/trainer/model/layer_types.h"
+#include "services/trainer/model/layer_node_types.h"
 #include "services/trainer/model/model_error.h"
 #include "services/trainer/model/parameters.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kProbeKey = 0x70726F6265;  // arbitrary, but the same on all ranks
 constexpr uint32_t kEdgelessStride = 4;       // rows 0, 4, 8, ... have no in-edges
-constexpr uint32_t kInEdges = 4;              // of every other row, per relation
+constexpr uint32_t kInEdges = 4;              // number of in-edges of all remaining rows, for each relation
 
 // A graph with `num_nodes` nodes of every type; row i is node i in every layer.
 class ProbeGraph {
@@ -23,11 +23,11 @@ class ProbeGraph {
   ProbeGraph(const ModelOptions& options, uint32_t num_nodes)
       : options_(options),
         num_nodes_(num_nodes),
-        types_(TypesOfLayers(options.schema, options.relations, ListSeedTypes(options))) {}
+        types_(FindLayerNodeTypes(options.schema, options.relations, ListSeedTypes(options))) {}
 
-  // Returns the edges of a layer that writes the rows of the given types.
-  sampler::BatchLayer EdgesFor(size_t layer, const std::vector<bool>& written) const {
-    const std::vector<bool> read = TypesReadFor(options_.schema, options_.relations[layer], written);
+  // Returns the edges of a layer that writes rows of the types `written`.
+  sampler::BatchLayer MakeEdges(size_t layer, const std::vector<bool>& written) const {
+    const std::vector<bool> read = FindTypesRead(options_.schema, options_.relations[layer], written);
     sampler::BatchLayer edges;
     for (size_t type = 0; type < written.size(); ++type) {
       edges.num_inputs.push_back(read[type] ? num_nodes_ : 0);
@@ -47,12 +47,12 @@ class ProbeGraph {
     return edges;
   }
 
-  TypedRows Features() const {
+  TypedRows MakeFeatures() const {
     TypedRows features(options_.schema.num_node_types());
     for (size_t type = 0; type < features.size(); ++type) {
       PhiloxStream random(kProbeKey, 1000 + type);
       torch::Tensor& rows = features[type];
-      rows = torch::empty({types_.read_first[type] ? num_nodes_ : 0, options_.input_widths[type]});
+      rows = torch::empty({types_.read_by_first_layer[type] ? num_nodes_ : 0, options_.input_widths[type]});
       for (int64_t i = 0; i < rows.numel(); ++i) rows.data_ptr<float>()[i] = 2 * random.NextUnitFloat() - 1;
     }
     return features;
@@ -63,11 +63,11 @@ class ProbeGraph {
  private:
   const ModelOptions& options_;
   const uint32_t num_nodes_;
-  const LayerTypes types_;
+  const LayerNodeTypes types_;
 };
 
 // Returns the rows that a layer with these edges reads. A layer that writes fewer types may read fewer types.
-TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
+TypedRows SelectRowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   TypedRows read(rows.size());
   for (size_t type = 0; type < rows.size(); ++type) {
     if (rows[type].defined()) read[type] = rows[type].narrow(0, 0, int64_t{edges.num_inputs[type]});
@@ -75,28 +75,29 @@ TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   return read;
 }
 
-Result<int64_t> ComputeWidth(const TypedRows& rows, size_t layer) {
+// Returns the width that the rows of all types have.
+Result<int64_t> GetWidth(const TypedRows& rows, size_t layer) {
   int64_t width = 0;
-  for (const torch::Tensor& of_type : rows) {
-    if (!of_type.defined() || of_type.size(1) == width) continue;
+  for (const torch::Tensor& tensor : rows) {
+    if (!tensor.defined() || tensor.size(1) == width) continue;
     if (width > 0) {
       return InvalidArgument("layer " + std::to_string(layer) + " writes rows of " + std::to_string(width) +
-                             " and of " + std::to_string(of_type.size(1)) +
+                             " and of " + std::to_string(tensor.size(1)) +
                              " numbers, expected one width for all node types");
     }
-    width = of_type.size(1);
+    width = tensor.size(1);
   }
   return width;
 }
 
-// Returns the outputs of a pass, followed by the gradients of all parameters if the model trains.
-std::vector<torch::Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
+// Runs all layers. Returns the outputs, followed by the gradients of all parameters if options.trains.
+std::vector<torch::Tensor> RunPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
   const torch::AutoGradMode gradients(options.trains);
-  TypedRows rows = graph.Features();
+  TypedRows rows = graph.MakeFeatures();
   const LayerRun run{.training = options.trains, .seed = options.seed};
   for (int layer = 0; layer < options.num_layers; ++layer) {
     const auto l = static_cast<size_t>(layer);
-    rows = model.Layer(layer, graph.EdgesFor(l, graph.written(l)), rows, run);
+    rows = model.Layer(layer, graph.MakeEdges(l, graph.written(l)), rows, run);
   }
   const torch::Tensor outputs = rows[options.seed_type.value];
   std::vector<torch::Tensor> numbers = {outputs.detach()};
@@ -120,23 +121,27 @@ bool SameBits(const std::vector<torch::Tensor>& a, const std::vector<torch::Tens
 }  // namespace
 
 Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_t>* widths) {
-  const ProbeGraph graph(options, 8);
+  const ProbeGraph graph(options, /*num_nodes=*/8);
   const torch::NoGradGuard no_gradients;
-  TypedRows rows = graph.Features();
+  TypedRows rows = graph.MakeFeatures();
   try {
     for (size_t layer = 0; layer < options.relations.size(); ++layer) {
       const TypedRows read = rows;
-      rows = model.Layer(static_cast<int>(layer), graph.EdgesFor(layer, graph.written(layer)), read, LayerRun());
-      ASSIGN_OR_RETURN(const int64_t width, ComputeWidth(rows, layer));
+      rows = model.Layer(static_cast<int>(layer), graph.MakeEdges(layer, graph.written(layer)), read, LayerRun());
+      ASSIGN_OR_RETURN(const int64_t width, GetWidth(rows, layer));
       widths->push_back(width);
       for (size_t type = 0; type < rows.size(); ++type) {
         if (!graph.written(layer)[type]) continue;
         std::vector<bool> alone(rows.size(), false);
         alone[type] = true;
-        const sampler::BatchLayer edges = graph.EdgesFor(layer, alone);
-        const TypedRows of_type = model.Layer(static_cast<int>(layer), edges, RowsRead(read, edges), LayerRun());
-        ASSIGN_OR_RETURN(const int64_t width_alone, ComputeWidth(of_type, layer));
-        if (width_alone != width) return InvalidArgument("layer " + std::to_string(layer) + " has no fixed width");
+        const sampler::BatchLayer edges = graph.MakeEdges(layer, alone);
+        const TypedRows of_type = model.Layer(static_cast<int>(layer), edges, SelectRowsRead(read, edges), LayerRun());
+        ASSIGN_OR_RETURN(const int64_t width_alone, GetWidth(of_type, layer));
+        if (width_alone == width) continue;
+        return InvalidArgument("layer " + std::to_string(layer) + " writes rows of " + std::to_string(width_alone) +
+                               " numbers if only node type '" + options.schema.node_types()[type] +
+                               "' is written, but of " + std::to_string(width) +
+                               " numbers for all node types, expected one width");
       }
     }
   } catch (const ModelError& error) {
@@ -146,20 +151,20 @@ Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_
 }
 
 Result<bool> IsRepeatable(Model& model, const ModelOptions& options) {
-  const ProbeGraph graph(options, 1024);
+  const ProbeGraph graph(options, /*num_nodes=*/1024);
   NamedTensors before = GetState(model);
   for (auto& [name, tensor] : before) tensor = tensor.detach().clone();
-  const auto restore = [&] { return LoadState(model, before); };
+  const auto restore = [&] { return LoadState(model, before); };  // buffers change in training
   try {
-    const std::vector<torch::Tensor> first = NumbersOfAPass(model, options, graph);
-    RETURN_IF_ERROR(restore());  // buffers change in training
-    const std::vector<torch::Tensor> second = NumbersOfAPass(model, options, graph);
+    const std::vector<torch::Tensor> first = RunPass(model, options, graph);
+    RETURN_IF_ERROR(restore());
+    const std::vector<torch::Tensor> second = RunPass(model, options, graph);
     RETURN_IF_ERROR(restore());
     return SameBits(first, second);
   } catch (const ModelError& error) {
     return error.status();
   } catch (const std::exception& error) {
-    return InvalidArgument(std::string("no gradients: ") + error.what());
+    return InvalidArgument(std::string("computing gradients fails: ") + error.what());
   }
 }
 

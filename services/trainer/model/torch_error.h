@@ -7,11 +7,11 @@
 
 namespace espalier::trainer {
 
-// Returns whether memory ran out, in which case a retry may succeed. Torch has no exception type for this error, so the
-// message is checked as well.
+// Returns whether memory ran out, in which case a retry may succeed. Torch does not have an exception type for this
+// error on every device, so the message is checked as well.
 bool IsOutOfMemory(const std::exception& error);
 
-// Returns ResourceExhausted if memory ran out, otherwise Internal.
-Status StatusOfTorch(const std::exception& error);
+// Converts an exception of torch: ResourceExhausted if memory ran out, otherwise Internal.
+Status FromTorchError(const std::exception& error);
 
 }  // namespace espalier::trainer

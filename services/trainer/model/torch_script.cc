@@ -1,7 +1,7 @@
-// The exported module is compiled from generated source. ForwardText writes a few lines of TorchScript for the
+// The exported module is compiled from generated source. MakeForward writes a few lines of TorchScript for the
 // convolution and the epilogue of each layer; kNeighborhoods and kAttention are helper methods that these lines call.
-// CollectParts copies the model's parameters and buffers into a tree of modules with the same names, to which the
-// source refers ("self.layer0.fc_self.weight").
+// CollectParts copies the model's parameters and buffers into a tree of modules with the same names, which the source
+// uses ("self.layer0.fc_self.weight").
 #include "services/trainer/model/torch_script.h"
 
 #include <torch/script.h>
@@ -20,7 +20,7 @@ namespace {
 
 using torch::jit::Module;
 
-// Helpers of all layers. The maximum over no rows is 0, which is also the smallest value after relu.
+// Helper methods of all layers. The maximum over no rows is 0, which is also the smallest value after relu.
 constexpr const char* kNeighborhoods = R"(
 def rows_of(self, indptr: Tensor) -> Tensor:
     return torch.repeat_interleave(torch.arange(indptr.size(0) - 1), indptr[1:] - indptr[:-1])
@@ -37,8 +37,8 @@ def degree(self, indptr: Tensor) -> Tensor:
     return (indptr[1:] - indptr[:-1]).unsqueeze(1)
 )";
 
-// Helpers of graph attention. `attend` applies the softmax over each destination's edges to the scores and returns the
-// weighted sums; `rows` and `sources` are the destination and the source of each edge, self-loops included.
+// Helper methods of graph attention. `attend` applies the softmax over each destination's edges to the scores and
+// returns the weighted sums; `rows` and `sources` are the destination and the source of each edge, self-loops included.
 constexpr const char* kAttention = R"(
 def leaky(self, x: Tensor, slope: float) -> Tensor:
     return torch.relu(x) - slope * torch.relu(-x)
@@ -53,9 +53,9 @@ def attend(self, scores: Tensor, values: Tensor, rows: Tensor, sources: Tensor, 
     return torch.zeros([S, values.size(1)]).index_add(0, rows, messages.flatten(1))
 )";
 
-// Like ConvolutionText, for graph attention; the last layer averages its heads. (Views do not use -1, which torch
-// cannot infer for a block without rows.)
-std::string AttentionText(const ModelOptions& options, const std::string& layer, bool is_last) {
+// Returns the lines of forward() that replace x by the output of a layer of graph attention, without bias. The last
+// layer averages its heads. (Views do not use -1, which torch cannot infer for a block without rows.)
+std::string MakeAttention(const ModelOptions& options, const std::string& layer, bool is_last) {
   const job::Model& model = options.model;
   const std::string part = "self." + layer + ".neighborhood.";
   const std::string heads = std::to_string(is_last ? model.output_heads : model.heads);
@@ -79,8 +79,8 @@ std::string AttentionText(const ModelOptions& options, const std::string& layer,
   return is_last ? text + "    x = x.view([S" + by_head + ".mean(1)\n" : text;
 }
 
-// Returns the lines of forward() that replace x by the layer's sum, without bias.
-std::string ConvolutionText(job::Aggregator aggregator, const std::string& layer) {
+// Returns the lines of forward() that replace x by the output of a layer of GraphSAGE, without bias.
+std::string MakeConvolution(job::Aggregator aggregator, const std::string& layer) {
   const std::string self_part = "torch.mm(x[:S], self." + layer + ".fc_self.weight.t())";
   const std::string neighbor_weight = "self." + layer + ".fc_neigh.weight.t()";
   switch (aggregator) {
@@ -102,8 +102,8 @@ std::string ConvolutionText(job::Aggregator aggregator, const std::string& layer
   return "";
 }
 
-// Returns the lines for bias, normalization and activation of a hidden layer.
-std::string EpilogueText(const job::Model& model, const std::string& epilogue) {
+// Returns the lines of forward() for bias, normalization and activation of a hidden layer.
+std::string MakeEpilogue(const job::Model& model, const std::string& epilogue) {
   const std::string part = "self." + epilogue;
   std::string text = "    x = x + " + part + ".bias\n";
   switch (model.normalization) {
@@ -122,15 +122,16 @@ std::string EpilogueText(const job::Model& model, const std::string& epilogue) {
   return text + (job::IsAttention(model.type) ? "    x = torch.elu(x)\n" : "    x = torch.relu(x)\n");
 }
 
-std::string ForwardText(const ModelOptions& options) {
+// Returns the source of forward().
+std::string MakeForward(const ModelOptions& options) {
   std::string text = "\ndef forward(self, x: Tensor, blocks: List[Tuple[Tensor, Tensor]]) -> Tensor:\n";
   for (int layer = 0; layer < options.num_layers; ++layer) {
     const std::string number = std::to_string(layer);
     text += "    indptr, indices = blocks[" + number + "]\n    S = indptr.size(0) - 1\n";
     const bool is_last = layer + 1 == options.num_layers;
-    text += job::IsAttention(options.model.type) ? AttentionText(options, "layer" + number, is_last)
-                                                 : ConvolutionText(options.model.aggregator, "layer" + number);
-    if (!is_last) text += EpilogueText(options.model, "epilogue" + number);
+    text += job::IsAttention(options.model.type) ? MakeAttention(options, "layer" + number, is_last)
+                                                 : MakeConvolution(options.model.aggregator, "layer" + number);
+    if (!is_last) text += MakeEpilogue(options.model, "epilogue" + number);
   }
   return text + "    return x + self.output_bias\n";
 }
@@ -140,7 +141,9 @@ struct Part {
   std::map<std::string, Part> parts;
   std::map<std::string, torch::Tensor> parameters, buffers;
 
-  Part* At(const std::string& dotted, std::string* last) {
+  // Returns the module that holds the tensor with this dotted name; creates it and its ancestors if necessary. Sets
+  // `last` to the last component of the name.
+  Part* FindOrAdd(const std::string& dotted, std::string* last) {
     Part* part = this;
     size_t begin = 0;
     for (size_t dot = dotted.find('.'); dot != std::string::npos; dot = dotted.find('.', begin)) {
@@ -160,16 +163,16 @@ struct Part {
   }
 };
 
-// Returns the model's parameters and buffers, copied.
+// Returns copies of the model's parameters and buffers.
 Part CollectParts(const Model& model) {
   Part root;
   std::string last;
   for (const auto& item : model.named_parameters()) {
-    Part* part = root.At(item.key(), &last);
+    Part* part = root.FindOrAdd(item.key(), &last);
     part->parameters[last] = CopyToHost(item.value());
   }
   for (const auto& item : model.named_buffers()) {
-    Part* part = root.At(item.key(), &last);
+    Part* part = root.FindOrAdd(item.key(), &last);
     part->buffers[last] = CopyToHost(item.value());
   }
   return root;
@@ -193,7 +196,7 @@ Status CheckTorchScript(const ModelOptions& options) {
 
 Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& options) {
   if (options.model.type == job::ModelType::kTorchScript) {
-    ASSIGN_OR_RETURN(std::optional<std::string> archive, ArchiveOfScriptModel(model));
+    ASSIGN_OR_RETURN(std::optional<std::string> archive, SerializeScriptModel(model));
     if (archive.has_value()) return *std::move(archive);
   }
   RETURN_IF_ERROR(CheckTorchScript(options));
@@ -201,7 +204,7 @@ Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& opti
     Module module =
         CollectParts(model).Build("__torch__.EspalierModel", std::make_shared<torch::jit::CompilationUnit>());
     module.define(kNeighborhoods + std::string(job::IsAttention(options.model.type) ? kAttention : "") +
-                  ForwardText(options));
+                  MakeForward(options));
     std::ostringstream archive(std::ios::binary);
     module.save(archive);
     return archive.str();

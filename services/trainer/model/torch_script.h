@@ -2,7 +2,7 @@
 // parameters and buffers have the same names as the model's.
 //
 //   forward(x: Tensor, blocks: List[Tuple[Tensor, Tensor]]) -> Tensor
-//     x       f32 [N, F]  features of the nodes that the first layer reads, the columns in the document's order
+//     x       f32 [N, F]: features of the nodes that the first layer reads, columns in the order of the document
 //     blocks  for each layer (indptr i64 [S + 1], indices i64 [E]): row s of the layer's output is computed from row s
 //             of its input and from the rows indices[indptr[s] : indptr[s + 1]], its in-neighbors. A layer's input is
 //             the output of the layer before. One block over a whole graph can serve all layers.
@@ -17,12 +17,12 @@
 
 namespace espalier::trainer {
 
-// Returns OK if a built-in model can be exported. Unimplemented, with the reason: models other than GraphSAGE, GAT and
-// GATv2 (GCN reads the degrees of the whole graph), several node types, nodes without features, or attention over
-// several relations.
+// Returns OK if a built-in model can be exported. Unimplemented, with the reason: the model is not GraphSAGE, GAT or
+// GATv2 (GCN needs the degrees in the whole graph), there are several node types, the nodes have no features, or the
+// model is GAT or GATv2 and there are several relations.
 Status CheckTorchScript(const ModelOptions& options);
 
-// Returns the archive's bytes. Errors: those of CheckTorchScript; Internal if torch fails.
+// Returns the archive's bytes. Returns the errors of CheckTorchScript for built-in models, and Internal if torch fails.
 Result<std::string> MakeTorchScript(const Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer

@@ -25,7 +25,7 @@ std::vector<kernels::MaskRange> ListMaskRanges(const DropoutPlan& dropout) {
   return ranges;
 }
 
-torch::Tensor SumOfChunks(const torch::Tensor& chunk_sums) {
+torch::Tensor SumChunks(const torch::Tensor& chunk_sums) {
   return chunk_sums.to(torch::kFloat64).sum(0).to(torch::kFloat32);
 }
 
@@ -51,29 +51,29 @@ class Activation : public Function<Activation> {
     const torch::Tensor passes = context->get_saved_variables()[0];
     const auto scale = static_cast<float>(context->saved_data["scale"].toDouble());
     const torch::Tensor gradient = gradients[0].contiguous();
-    torch::Tensor of_x = torch::empty(gradient.sizes(), gradient.options());
+    torch::Tensor x_gradient = torch::empty(gradient.sizes(), gradient.options());
     const bool has_bias = context->saved_data["bias"].toBool();
-    torch::Tensor by_chunk;
+    torch::Tensor chunk_sums;
     if (has_bias) {
-      by_chunk = torch::empty({kernels::NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
+      chunk_sums = torch::empty({kernels::NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
     }
     kernels::BiasReluDropoutGradient(scale, gradient.size(0), gradient.size(1), gradient.data_ptr<float>(),
-                                     passes.data_ptr<uint8_t>(), of_x.data_ptr<float>(),
-                                     has_bias ? by_chunk.data_ptr<float>() : nullptr);
-    return {of_x, has_bias ? SumOfChunks(by_chunk) : torch::Tensor(), torch::Tensor()};
+                                     passes.data_ptr<uint8_t>(), x_gradient.data_ptr<float>(),
+                                     has_bias ? chunk_sums.data_ptr<float>() : nullptr);
+    return {x_gradient, has_bias ? SumChunks(chunk_sums) : torch::Tensor(), torch::Tensor()};
   }
 };
 
-// Returns for each element of x whether it is kept: bool [N, F], on the device of x.
-torch::Tensor KeptOf(const torch::Tensor& x, const DropoutPlan& dropout) {
+// Returns whether each element of x is kept: bool [N, F], on the device of x.
+torch::Tensor MakeDropoutMask(const torch::Tensor& x, const DropoutPlan& dropout) {
   const int32_t threshold = kernels::DropThreshold(dropout.probability);
   std::vector<torch::Tensor> parts = {torch::empty({0, x.size(1)}, x.options().dtype(torch::kBool))};
   int64_t num_rows = 0;
   for (const DropoutRange& range : dropout.ranges) {
-    ESPALIER_CHECK(range.begin == num_rows) << "dropout ranges leave out row " << num_rows;
+    ESPALIER_CHECK(range.begin == num_rows) << "dropout ranges do not cover row " << num_rows;
     num_rows = range.end;
     const torch::Tensor ids = range.original_ids.narrow(0, 0, range.end - range.begin).to(x.device());
-    parts.push_back(KeptElements(range.key, ids, x.size(1), threshold));
+    parts.push_back(MakeKeepMask(range.key, ids, x.size(1), threshold));
   }
   ESPALIER_CHECK(num_rows == x.size(0)) << "dropout ranges cover " << num_rows << " of " << x.size(0) << " rows";
   return torch::cat(parts, 0);
@@ -83,7 +83,7 @@ torch::Tensor BiasReluDropoutByTorch(const torch::Tensor& x, const torch::Tensor
   const torch::Tensor sum = bias.defined() ? x + bias : x;
   torch::Tensor passes = sum.le(0).logical_not_();  // true for NaN
   const bool drops = kernels::DropThreshold(dropout.probability) > 0;
-  if (drops) passes.logical_and_(KeptOf(x, dropout));
+  if (drops) passes.logical_and_(MakeDropoutMask(x, dropout));
   const torch::Tensor scaled = drops ? sum * kernels::DropoutScale(dropout.probability) : sum;
   return torch::where(passes, scaled, torch::zeros({}, x.options()));
 }
@@ -92,18 +92,18 @@ torch::Tensor BiasReluDropoutByTorch(const torch::Tensor& x, const torch::Tensor
 
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
-  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be in [0, 1)";
   if (!UsesCpuKernels(x)) return BiasReluDropoutByTorch(x, bias, dropout);
-  // Autograd functions do not accept undefined tensors: an empty tensor means no bias.
+  // Autograd functions do not accept undefined tensors, so an empty tensor means no bias.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
 torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
-  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be in [0, 1)";
   if (kernels::DropThreshold(dropout.probability) == 0) return x;
   if (!UsesCpuKernels(x)) {
-    return x * (KeptOf(x, dropout).to(torch::kFloat32) * kernels::DropoutScale(dropout.probability));
+    return x * (MakeDropoutMask(x, dropout).to(torch::kFloat32) * kernels::DropoutScale(dropout.probability));
   }
   torch::Tensor factors = torch::empty({x.size(0), x.size(1)}, torch::kFloat32);
   const std::vector<kernels::MaskRange> ranges = ListMaskRanges(dropout);

@@ -25,7 +25,7 @@ torch::Tensor Dropped(double probability, const std::vector<int64_t>& original_i
 TEST(DropoutBitsTest, EqualHalfWordsOfPhilox) {
   for (const int64_t width : {1, 8, 32, 33, 256}) {
     std::vector<uint16_t> halves(static_cast<size_t>((width + 31) / 32 * 32));
-    kernels::DropoutHalfWords(0x123456789ABCDEFull, 0xFEDCBA9876543210ull, width, halves.data());
+    kernels::FillDropoutHalfWords(0x123456789ABCDEFull, 0xFEDCBA9876543210ull, width, halves.data());
     for (int64_t j = 0; j < width; ++j) {
       const auto words = Philox4x32(0x123456789ABCDEFull, static_cast<uint64_t>(j / 8), 0xFEDCBA9876543210ull);
       const uint32_t word = words[static_cast<size_t>(j % 8 / 2)];

@@ -1,10 +1,10 @@
 // Each operation is one autograd function over kernels of kernels/attention.h. Its saved tensors begin with those of
-// the AttentionEdges (kEdgeTensors), followed by its own. The edges contain their transpose, grouped by source, which
-// is computed once if gradients are enabled: gradients of sources are then sums in a fixed order, without scattered
+// the AttentionEdges (kEdgeTensors), followed by its own. If gradients are enabled, AttentionEdges also groups the
+// edges by source (the transposed block): gradients of sources are then sums in a fixed order, without scattered
 // writes, and do not depend on the number of threads.
 //
-// On other devices (UsesCpuKernels), the operations are composed of those of edge_tensors.h, which take E rows of
-// memory for an operation with a value for each edge and column.
+// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h. An operation with a value for
+// each edge and column then allocates a matrix of E rows.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <vector>
@@ -23,7 +23,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr size_t kEdgeTensors = 5;
+constexpr size_t kEdgeTensors = 5;  // number of tensors that AttentionEdges saves
 
 void CheckMatrix(const torch::Tensor& x, int64_t rows, int64_t columns) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32 && x.size(0) == rows && x.size(1) == columns)
@@ -33,7 +33,7 @@ void CheckMatrix(const torch::Tensor& x, int64_t rows, int64_t columns) {
 // Saves the tensors of the edges, followed by the operation's own tensors.
 void Save(AutogradContext* context, const AttentionEdges& edges, std::initializer_list<torch::Tensor> own) {
   variable_list saved;
-  edges.AppendTo(&saved);
+  edges.AppendTensorsTo(&saved);
   saved.insert(saved.end(), own);
   context->save_for_backward(std::move(saved));
 }
@@ -54,7 +54,7 @@ class AdditiveScore : public Function<AdditiveScore> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const AttentionEdges edges = AttentionEdges::FromSaved(saved);
     const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
     torch::Tensor slopes = torch::empty_like(gradient), of_source = torch::empty_like(s),
                   of_destination = torch::empty_like(d);
@@ -81,16 +81,16 @@ class DynamicScore : public Function<DynamicScore> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const AttentionEdges edges = AttentionEdges::FromSaved(saved);
     const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], &a = saved[kEdgeTensors + 2];
     const torch::Tensor gradient = gradients[0].contiguous();
     torch::Tensor of_source = torch::empty_like(s), of_destination = torch::empty_like(d);
-    torch::Tensor by_chunk = torch::empty({kernels::NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
+    torch::Tensor chunk_sums = torch::empty({kernels::NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
     kernels::DynamicScoreGradients(
         edges.view(), {a.size(0), a.size(1)}, static_cast<float>(context->saved_data["slope"].toDouble()),
         s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), gradient.data_ptr<float>(),
-        of_source.data_ptr<float>(), of_destination.data_ptr<float>(), by_chunk.data_ptr<float>());
-    const torch::Tensor of_attention = by_chunk.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
+        of_source.data_ptr<float>(), of_destination.data_ptr<float>(), chunk_sums.data_ptr<float>());
+    const torch::Tensor of_attention = chunk_sums.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
     return {of_source, of_destination, of_attention, torch::Tensor(), torch::Tensor()};
   }
 };
@@ -108,7 +108,7 @@ class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const AttentionEdges edges = AttentionEdges::FromSaved(saved);
     const torch::Tensor &weights = saved[kEdgeTensors], gradient = gradients[0].contiguous();
     torch::Tensor of_scores = torch::empty(weights.sizes(), torch::kFloat32);
     kernels::SoftmaxOverSegmentsGradient(edges.view().segments, weights.size(1), weights.data_ptr<float>(),
@@ -123,7 +123,7 @@ class WeightedSum : public Function<WeightedSum> {
                                const AttentionEdges& edges) {
     const torch::Tensor w = weights.contiguous(), s = source.contiguous();
     torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
-    kernels::WeightedSums(edges.view().segments, {}, ReadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+    kernels::WeightedSums(edges.view().segments, {}, GetHeadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                           sums.data_ptr<float>());
     Save(context, edges, {w, s});
     return sums;
@@ -131,23 +131,23 @@ class WeightedSum : public Function<WeightedSum> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const AttentionEdges edges = AttentionEdges::FromSaved(saved);
     const torch::Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
     torch::Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
-    kernels::WeightedSumGradients(edges.view(), ReadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+    kernels::WeightedSumGradients(edges.view(), GetHeadShape(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                                   gradient.data_ptr<float>(), of_weights.data_ptr<float>(),
                                   of_source.data_ptr<float>());
     return {of_weights, of_source, torch::Tensor()};
   }
 
  private:
-  static kernels::HeadShape ReadShape(const torch::Tensor& weights, const torch::Tensor& source) {
+  static kernels::HeadShape GetHeadShape(const torch::Tensor& weights, const torch::Tensor& source) {
     return {weights.size(1), source.size(1) / weights.size(1)};
   }
 };
 
-// Returns rows as heads: [n, H * C] -> [n, H, C].
-torch::Tensor ByHead(const torch::Tensor& rows, int64_t heads) { return rows.view({rows.size(0), heads, -1}); }
+// Returns a view with one dimension for the heads: [n, H * C] -> [n, H, C].
+torch::Tensor ViewByHead(const torch::Tensor& rows, int64_t heads) { return rows.view({rows.size(0), heads, -1}); }
 
 // Returns LeakyReLU(source + destination) for each edge: [N, W], [D, W] -> [E, W].
 torch::Tensor LeakySums(const EdgeTensors& edges, const torch::Tensor& source, const torch::Tensor& destination,
@@ -156,7 +156,7 @@ torch::Tensor LeakySums(const EdgeTensors& edges, const torch::Tensor& source, c
 }
 
 torch::Tensor WeightedSumByTorch(const EdgeTensors& edges, const torch::Tensor& weights, const torch::Tensor& source) {
-  const torch::Tensor messages = ByHead(SourceRows(edges, source), weights.size(1)) * weights.unsqueeze(2);
+  const torch::Tensor messages = ViewByHead(SourceRows(edges, source), weights.size(1)) * weights.unsqueeze(2);
   return SumEdges(edges, messages.flatten(1));
 }
 
@@ -164,20 +164,21 @@ torch::Tensor DropEdgesByTorch(const EdgeTensors& edges, const torch::Tensor& we
   const auto ids_of = [](const torch::Tensor& ids, const torch::Tensor& rows) {
     return ids.to(rows.device()).index_select(0, rows);
   };
-  const torch::Tensor kept = KeptEdges(dropout.key, ids_of(dropout.source_ids, edges.sources),
-                                       ids_of(dropout.destination_ids, edges.destinations), weights.size(1),
-                                       kernels::DropThreshold(dropout.probability));
+  const torch::Tensor kept = MakeEdgeKeepMask(dropout.key, ids_of(dropout.source_ids, edges.sources),
+                                              ids_of(dropout.destination_ids, edges.destinations), weights.size(1),
+                                              kernels::DropThreshold(dropout.probability));
   return weights * (kept.to(torch::kFloat32) * kernels::DropoutScale(dropout.probability));
 }
 
 void CheckDropout(const AttentionEdges& edges, const EdgeDropout& dropout) {
-  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be in [0, 1)";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";
 }
 
-// Returns the factor of each weight, f32 [E, H]: 0, or the inverse of the probability to keep it.
+// Returns the factor of each weight, f32 [E, H]: 0 if it is dropped, otherwise the inverse of the probability that it
+// is kept.
 torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
   const torch::Tensor source_ids = dropout.source_ids.contiguous(),
                       destination_ids = dropout.destination_ids.contiguous();
@@ -209,27 +210,27 @@ AttentionEdges::AttentionEdges(const kernels::Segments& segments, int64_t num_so
   if (torch::GradMode::is_enabled())
     transposed = kernels::Transpose({indptr, indices}, num_sources, kernels::EdgePositions::kKeep);
   num_sources_ = num_sources;
-  indptr_ = KeptWords(std::move(indptr));
-  indices_ = KeptWords(std::move(indices));
-  by_source_ = KeptWords(std::move(transposed.indptr));
-  destinations_ = KeptWords(std::move(transposed.destinations));
-  positions_ = KeptWords(std::move(transposed.positions));
+  indptr_ = WordsToTensor(std::move(indptr));
+  indices_ = WordsToTensor(std::move(indices));
+  by_source_ = WordsToTensor(std::move(transposed.indptr));
+  destinations_ = WordsToTensor(std::move(transposed.destinations));
+  positions_ = WordsToTensor(std::move(transposed.positions));
 }
 
 kernels::EdgeView AttentionEdges::view() const {
   return {{ToWords(indptr_), ToWords(indices_)}, {ToWords(by_source_), ToWords(destinations_)}, ToWords(positions_)};
 }
 
-const EdgeTensors& AttentionEdges::On(torch::Device device) const {
-  const bool is_there = on_device_ != nullptr && on_device_->indptr.device() == device;
-  if (is_there) return *on_device_;
+const EdgeTensors& AttentionEdges::ToDevice(torch::Device device) const {
+  const bool has_copy = on_device_ != nullptr && on_device_->indptr.device() == device;
+  if (has_copy) return *on_device_;
   const kernels::EdgeView edges = view();
   on_device_ =
       std::make_shared<const EdgeTensors>(ToEdgeTensors(edges.segments, edges.by_source, edges.positions, device));
   return *on_device_;
 }
 
-AttentionEdges AttentionEdges::Saved(const variable_list& saved) {
+AttentionEdges AttentionEdges::FromSaved(const variable_list& saved) {
   ESPALIER_CHECK(saved.size() >= kEdgeTensors);
   AttentionEdges edges;
   edges.indptr_ = saved[0], edges.indices_ = saved[1], edges.by_source_ = saved[2];
@@ -238,7 +239,7 @@ AttentionEdges AttentionEdges::Saved(const variable_list& saved) {
   return edges;
 }
 
-void AttentionEdges::AppendTo(variable_list* saved) const {
+void AttentionEdges::AppendTensorsTo(variable_list* saved) const {
   saved->insert(saved->end(), {indptr_, indices_, by_source_, destinations_, positions_});
 }
 
@@ -246,7 +247,7 @@ torch::Tensor AdditiveEdgeScores(const AttentionEdges& edges, const torch::Tenso
                                  const torch::Tensor& destination, double negative_slope) {
   CheckMatrix(source, edges.num_sources(), source.size(1));
   CheckMatrix(destination, edges.num_rows(), source.size(1));
-  if (!UsesCpuKernels(source)) return LeakySums(edges.On(source.device()), source, destination, negative_slope);
+  if (!UsesCpuKernels(source)) return LeakySums(edges.ToDevice(source.device()), source, destination, negative_slope);
   return AdditiveScore::apply(source, destination, edges, negative_slope);
 }
 
@@ -256,15 +257,15 @@ torch::Tensor DynamicEdgeScores(const AttentionEdges& edges, const torch::Tensor
   CheckMatrix(source, edges.num_sources(), attention.numel());
   CheckMatrix(destination, edges.num_rows(), attention.numel());
   if (!UsesCpuKernels(source)) {
-    const torch::Tensor sums = LeakySums(edges.On(source.device()), source, destination, negative_slope);
-    return (ByHead(sums, attention.size(0)) * attention).sum(2);
+    const torch::Tensor sums = LeakySums(edges.ToDevice(source.device()), source, destination, negative_slope);
+    return (ViewByHead(sums, attention.size(0)) * attention).sum(2);
   }
   return DynamicScore::apply(source, destination, attention, edges, negative_slope);
 }
 
 torch::Tensor EdgeSoftmax(const AttentionEdges& edges, const torch::Tensor& scores) {
   CheckMatrix(scores, edges.num_edges(), scores.size(1));
-  if (!UsesCpuKernels(scores)) return SoftmaxOverEdges(edges.On(scores.device()), scores);
+  if (!UsesCpuKernels(scores)) return SoftmaxOverEdges(edges.ToDevice(scores.device()), scores);
   return SoftmaxOfEdges::apply(scores, edges);
 }
 
@@ -272,7 +273,7 @@ torch::Tensor DropEdges(const AttentionEdges& edges, const torch::Tensor& weight
   if (dropout.probability == 0) return weights;
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
   CheckDropout(edges, dropout);
-  if (!UsesCpuKernels(weights)) return DropEdgesByTorch(edges.On(weights.device()), weights, dropout);
+  if (!UsesCpuKernels(weights)) return DropEdgesByTorch(edges.ToDevice(weights.device()), weights, dropout);
   return weights * DropoutFactors(edges, weights.size(1), dropout);
 }
 
@@ -280,8 +281,8 @@ torch::Tensor WeightedSegmentSum(const AttentionEdges& edges, const torch::Tenso
                                  const torch::Tensor& source) {
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
   CheckMatrix(source, edges.num_sources(), source.size(1));
-  ESPALIER_CHECK(source.size(1) % weights.size(1) == 0) << "every head has as many columns";
-  if (!UsesCpuKernels(source)) return WeightedSumByTorch(edges.On(source.device()), weights, source);
+  ESPALIER_CHECK(source.size(1) % weights.size(1) == 0) << "all heads must have the same number of columns";
+  if (!UsesCpuKernels(source)) return WeightedSumByTorch(edges.ToDevice(source.device()), weights, source);
   return WeightedSum::apply(weights, source, edges);
 }
 

@@ -16,7 +16,7 @@ AutocastScope::AutocastScope(job::Precision precision, torch::DeviceType device)
 
 AutocastScope::~AutocastScope() {
   if (!is_active_) return;
-  // Torch keeps the BF16 copies of parameters in a cache, which is stale after the next update.
+  // Torch caches the BF16 copies of parameters; they would be stale after the next update.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(device_, was_enabled_);
   at::autocast::set_autocast_dtype(device_, dtype_before_);

@@ -1,4 +1,4 @@
-// Mixed precision: the layers' matrix products in BF16, everything else in F32.
+// Mixed precision: the matrix products of layers are computed in BF16, everything else in F32.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,8 +9,9 @@ namespace espalier::trainer {
 
 // While a scope with Precision::kBf16 is alive, operations of torch on its thread and type of device follow torch's
 // autocast: matrix products (mm, addmm, linear, matmul and others) convert F32 operands to BF16 and return BF16, with
-// sums in F32. The backward passes of these products are in BF16 too; they run outside of the scope, as torch requires.
-// A scope with Precision::kF32 changes nothing. Must be destroyed on the thread that created it; scopes may be nested.
+// sums in F32. The backward passes of these products are in BF16 too; the caller runs them outside of the scope, as
+// torch recommends. A scope with Precision::kF32 changes nothing. A scope must be destroyed on the thread that created
+// it; scopes may be nested.
 class AutocastScope {
  public:
   AutocastScope(job::Precision precision, torch::DeviceType device);
@@ -25,8 +26,8 @@ class AutocastScope {
   torch::ScalarType dtype_before_ = torch::kFloat32;
 };
 
-// Returns the rows in F32; returns x itself if it is F32, without an operation recorded for gradients. Layers apply it
-// to the result of every matrix product, so that sums over neighbors, normalization, activations and losses are in F32.
+// Returns x in F32. If x is F32, returns x itself and records no operation for autograd. Layers apply this function to
+// the result of every matrix product, so that sums over neighbors, normalization, activations and losses are in F32.
 inline torch::Tensor ToF32(const torch::Tensor& x) { return x.to(torch::kFloat32); }
 
 }  // namespace espalier::trainer

@@ -1,6 +1,7 @@
 // The driver's library is opened first: it is present exactly on machines and in containers with an NVIDIA driver, and
 // the attempt to open it costs nothing elsewhere. libtorch_cuda.so registers its kernels when it is opened; its
-// libraries (cuBLAS and others) lie beside torch in the nvidia-* wheels, where its own search path finds them.
+// libraries (cuBLAS and others) are in the nvidia-* wheels beside torch, where the search path of libtorch_cuda.so
+// finds them.
 #include "services/trainer/ops/cuda_device.h"
 
 #include <dlfcn.h>
@@ -11,18 +12,18 @@
 namespace espalier::trainer {
 namespace {
 
-// The deterministic mode of cuBLAS (https://docs.nvidia.com/cuda/cublas/#results-reproducibility). Read when the first
-// matrix product creates a handle.
+// The deterministic mode of cuBLAS (https://docs.nvidia.com/cuda/cublas/#results-reproducibility). cuBLAS reads the
+// variable when the first matrix product creates a handle.
 constexpr const char* kWorkspaceVariable = "CUBLAS_WORKSPACE_CONFIG";
 constexpr const char* kWorkspace = ":4096:8";
-// Fixes the order in which NCCL sums (nccl_collective.h). Read when a communicator is made.
+// Fix the order in which NCCL sums (nccl_collective.h). NCCL reads the variables when it creates a communicator.
 constexpr const char* kNcclAlgorithmVariable = "NCCL_ALGO";
 constexpr const char* kNcclAlgorithm = "Ring";
 constexpr const char* kNcclProtocolVariable = "NCCL_PROTO";
 constexpr const char* kNcclProtocol = "Simple";
 
-// Returns the text of the last dlopen's error.
-std::string LoaderError() {
+// Returns the error of the last dlopen.
+std::string GetLoaderError() {
   const char* const error = dlerror();
   return error == nullptr ? "unknown error" : error;
 }
@@ -32,11 +33,11 @@ Function* FindFunction(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-std::string CudaVersion(int version) {
+std::string FormatVersion(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// Sets the facts that the driver reports. Its functions return 0 on success.
+// Sets the facts that the driver reports. The driver's functions return 0 on success.
 void QueryDriver(void* driver, CudaFacts* facts) {
   auto* const initialize = FindFunction<int(unsigned)>(driver, "cuInit");
   auto* const get_version = FindFunction<int(int*)>(driver, "cuDriverGetVersion");
@@ -51,19 +52,20 @@ void QueryDriver(void* driver, CudaFacts* facts) {
 
 void OpenTorchCuda(CudaFacts* facts) {
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    facts->torch_error = LoaderError();
+    facts->torch_error = GetLoaderError();
     return;
   }
   auto* const get_runtime = FindFunction<int(int*)>(RTLD_DEFAULT, "cudaRuntimeGetVersion");
   if (get_runtime == nullptr || get_runtime(&facts->runtime_version) != 0) facts->runtime_version = 0;
 }
 
-// Opens the libraries. Opens that of torch only if the driver shows a device.
+// Opens the driver's library and, if the driver shows a device, torch's. Sets `driver` to the handle of the driver's
+// library, or to null.
 CudaFacts OpenCuda(void** driver) {
   CudaFacts facts;
   *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (*driver == nullptr) {
-    facts.driver_error = LoaderError();
+    facts.driver_error = GetLoaderError();
     return facts;
   }
   QueryDriver(*driver, &facts);
@@ -71,7 +73,7 @@ CudaFacts OpenCuda(void** driver) {
   return facts;
 }
 
-std::string DeviceName(void* driver, int number) {
+std::string GetDeviceName(void* driver, int number) {
   auto* const get_device = FindFunction<int(int*, int)>(driver, "cuDeviceGet");
   auto* const get_name = FindFunction<int(char*, int, int)>(driver, "cuDeviceGetName");
   int device = 0;
@@ -98,10 +100,10 @@ Status CheckCuda(const CudaFacts& facts) {
         "; use a torch with CUDA and its nvidia-* packages (the image with CUDA has them), or set "
         "device to CPU");
   }
-  // Drivers run programs of any minor version of their major version of CUDA.
+  // A driver runs programs of every minor version of its own major version of CUDA.
   if (facts.driver_version / 1000 < facts.runtime_version / 1000) {
-    return FailedPrecondition("the NVIDIA driver is too old: it supports CUDA " + CudaVersion(facts.driver_version) +
-                              ", torch needs CUDA " + CudaVersion(facts.runtime_version) +
+    return FailedPrecondition("the NVIDIA driver is too old: it supports CUDA " + FormatVersion(facts.driver_version) +
+                              ", torch needs CUDA " + FormatVersion(facts.runtime_version) +
                               "; install a newer driver, or set device to CPU");
   }
   return Status();
@@ -127,7 +129,7 @@ Result<TrainerDevice> OpenDevice(job::Device wanted, uint32_t rank) {
   }
   const auto number = static_cast<int>(rank % static_cast<uint32_t>(facts.num_devices));
   opened.device = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(number));
-  opened.name = DeviceName(driver, number);
+  opened.name = GetDeviceName(driver, number);
   return opened;
 }
 

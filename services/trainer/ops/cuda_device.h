@@ -12,25 +12,26 @@
 
 namespace espalier::trainer {
 
-// What a process can use of CUDA.
+// The parts of CUDA that this process has found.
 struct CudaFacts {
-  std::string driver_error;  // of opening the driver's library (libcuda.so.1); empty: it is open
+  std::string driver_error;  // why the driver's library (libcuda.so.1) cannot be used; empty: it is open
   int driver_version = 0;    // newest version of CUDA that the driver supports: 1000 * major + 10 * minor
-  int num_devices = 0;       // that the driver shows to this process
-  std::string torch_error;   // of opening libtorch_cuda.so; empty: it is open
-  int runtime_version = 0;   // version of CUDA that torch needs, as driver_version; 0: unknown
+  int num_devices = 0;       // number of devices that the driver shows to this process
+  std::string torch_error;   // why libtorch_cuda.so cannot be opened; empty: it is open, or there is no device
+  int runtime_version = 0;   // version of CUDA that torch needs, encoded as driver_version; 0: unknown
 };
 
-// Returns OK if torch can compute on a device with CUDA. FailedPrecondition: states what is missing and the remedy.
+// Returns OK if, by these facts, torch can compute on a CUDA device. FailedPrecondition: states what is missing and the
+// remedy.
 Status CheckCuda(const CudaFacts& facts);
 
 struct TrainerDevice {
   torch::Device device = torch::kCPU;
   std::string name = "CPU";  // recorded with results: "CPU", or "CUDA NVIDIA H200"
-  std::string why_cpu;       // for job::Device::kAuto on the CPU: the reason; empty otherwise
+  std::string why_cpu;       // why job::Device::kAuto selected the CPU; empty otherwise
 };
 
-// Returns the device of a rank. With several devices on one machine, rank r has device r modulo their number. Opens
+// Returns the device of a rank: rank r uses device r modulo the number of devices that its process can see. Opens
 // CUDA's libraries unless `wanted` is the CPU. Call it once, while no other thread reads the environment, and before
 // any other use of torch: if torch is used first, it decides that there is no CUDA. FailedPrecondition: `wanted` is
 // CUDA, and torch cannot compute on a CUDA device here.

@@ -1,5 +1,5 @@
-// Dropout's random bits in operations of torch, which run on every device: the same masks as those of
-// kernels/dropout_half_words.h and kernels/attention.h, bit for bit.
+// Dropout masks, computed by operations of torch, which run on every device. They are bitwise equal to the masks of
+// kernels/dropout_half_words.h and kernels/attention.h.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,13 +8,13 @@
 
 namespace espalier::trainer {
 
-// Returns whether each element of the rows is kept, bool [N, columns]: element (v, j) is kept if the half-word j of the
-// node is at least `threshold` (kernels::DropThreshold). original_ids: i64 [N], on the device of the result.
-torch::Tensor KeptElements(uint64_t key, const torch::Tensor& original_ids, int64_t columns, int32_t threshold);
+// Returns whether each element of the rows of N nodes is kept, bool [N, columns]: element (v, j) is kept if half-word j
+// of node v is at least `threshold` (kernels::DropThreshold). original_ids: i64 [N], on the device of the result.
+torch::Tensor MakeKeepMask(uint64_t key, const torch::Tensor& original_ids, int64_t columns, int32_t threshold);
 
-// Returns whether each weight of the edges is kept, bool [E, heads], as kernels::EdgeDropoutFactors decides.
-// source_ids, destination_ids: i64 [E], the original ids of each edge's ends.
-torch::Tensor KeptEdges(uint64_t key, const torch::Tensor& source_ids, const torch::Tensor& destination_ids,
-                        int64_t heads, int32_t threshold);
+// Returns whether each weight of the edges is kept, bool [E, heads], by the rule of kernels::EdgeDropoutFactors.
+// source_ids, destination_ids: i64 [E], the original ids of each edge's endpoints, on the device of the result.
+torch::Tensor MakeEdgeKeepMask(uint64_t key, const torch::Tensor& source_ids, const torch::Tensor& destination_ids,
+                               int64_t heads, int32_t threshold);
 
 }  // namespace espalier::trainer

@@ -1,10 +1,10 @@
 // SumRows is torch's embedding_bag: bag i adds the rows rows[offsets[i]] .. rows[offsets[i + 1] - 1] of a matrix, one
 // thread for each bag and column, without a copy of the rows. It computes the sums of the forward pass over the edges
-// by destination, and those of the backward pass over the edges by source. Sums and maxima of values that already lie
-// in the order of the edges are torch's segment_reduce.
+// by destination, and those of the backward pass over the edges by source. ReduceRows is torch's segment_reduce: it
+// computes sums and maxima of values that are already in the order of the edges.
 //
-// MaxSources finds the edge that wins an element as the smallest position within the segment (f32, exact below 2^24)
-// among the edges whose value equals the maximum.
+// MaxSources gives the gradient of an element to the first edge whose value equals the maximum. It finds that edge as
+// the smallest position within the segment (stored as f32, exact below 2^24).
 #include "services/trainer/ops/edge_tensors.h"
 
 #include <limits>
@@ -24,7 +24,7 @@ constexpr int64_t kSumOfBags = 0;  // embedding_bag's mode
 constexpr int64_t kMaxBlockEdges = std::numeric_limits<int32_t>::max();
 
 torch::Tensor CopyWords(std::span<const uint32_t> words, torch::Device device) {
-  // Only read: the copy ends before the call returns.
+  // from_blob takes a mutable pointer; the view is only read, and the copy is complete before this function returns.
   void* const data = const_cast<uint32_t*>(words.data());
   const torch::Tensor view = torch::from_blob(data, {static_cast<int64_t>(words.size())}, torch::kInt32);
   return view.to(device, torch::kInt32, /*non_blocking=*/false, /*copy=*/true);
@@ -108,14 +108,14 @@ class SourceMaximum : public Function<SourceMaximum> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const EdgeTensors& edges) {
     const torch::Tensor values = x.index_select(0, edges.sources);
-    const torch::Tensor most = ReduceRows("max", values, edges.indptr, -kInfinity);
-    const torch::Tensor is_most = (values == most.index_select(0, edges.destinations)).logical_or_(values.isnan());
+    const torch::Tensor maxima = ReduceRows("max", values, edges.indptr, -kInfinity);
+    const torch::Tensor is_maximum = (values == maxima.index_select(0, edges.destinations)).logical_or_(values.isnan());
     const torch::Tensor places = PlacesInSegments(edges);
-    const torch::Tensor winners =
-        ReduceRows("min", torch::where(is_most, places, torch::full_like(places, kInfinity)), edges.indptr, kInfinity);
+    const torch::Tensor winners = ReduceRows(
+        "min", torch::where(is_maximum, places, torch::full_like(places, kInfinity)), edges.indptr, kInfinity);
     context->save_for_backward({winners, places, edges.destinations, edges.by_source, edges.positions});
     const torch::Tensor has_edges = edges.indptr.diff().gt(0).unsqueeze(1);
-    return torch::where(has_edges, most, torch::zeros_like(most));
+    return torch::where(has_edges, maxima, torch::zeros_like(maxima));
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
@@ -136,8 +136,8 @@ class SourceMaximum : public Function<SourceMaximum> {
 class EdgeSoftmaxByTorch : public Function<EdgeSoftmaxByTorch> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& scores, const EdgeTensors& edges) {
-    const torch::Tensor most = ReduceRows("max", scores, edges.indptr, -kInfinity);
-    torch::Tensor weights = (scores - most.index_select(0, edges.destinations)).exp_();
+    const torch::Tensor maxima = ReduceRows("max", scores, edges.indptr, -kInfinity);
+    torch::Tensor weights = (scores - maxima.index_select(0, edges.destinations)).exp_();
     weights.div_(ReduceRows("sum", weights, edges.indptr, 0).index_select(0, edges.destinations));
     context->save_for_backward({weights, edges.indptr, edges.destinations});
     return weights;
@@ -154,7 +154,8 @@ class EdgeSoftmaxByTorch : public Function<EdgeSoftmaxByTorch> {
 
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
                           std::span<const uint32_t> positions, torch::Device device) {
-  ESPALIER_CHECK(static_cast<int64_t>(segments.indices.size()) <= kMaxBlockEdges) << "a block with too many edges";
+  ESPALIER_CHECK(static_cast<int64_t>(segments.indices.size()) <= kMaxBlockEdges)
+      << "a block with " << segments.indices.size() << " edges is too large";
   EdgeTensors edges{.indptr = CopyWords(segments.indptr, device),
                     .sources = CopyWords(segments.indices, device),
                     .destinations = CopyWords(ListDestinations(segments), device)};

@@ -1,8 +1,9 @@
-// Message passing in operations of torch that run on every device, with gradients: the building blocks of the torch
-// path of segment_ops.h and attention_ops.h. Shapes: N rows of sources, D rows of destinations, E edges, W columns.
+// Message passing with operations of torch, which run on every device, and with gradients. segment_ops.h and
+// attention_ops.h use it for tensors that are not on the CPU. Shapes: N rows of sources, D rows of destinations,
+// E edges, W columns. All values are f32.
 //
 // All sums are over consecutive edges of one row, in a fixed order, and gradients of sources are sums over the
-// transposed block. No operation adds with atomics, so results on one type of GPU are the same bits in every run.
+// transposed block. No operation uses atomic additions, so results are bitwise equal in every run on one type of GPU.
 #pragma once
 
 #include <torch/torch.h>
@@ -16,13 +17,13 @@ struct EdgeTensors {
   torch::Tensor indptr;        // i32 [D + 1]
   torch::Tensor sources;       // i32 [E]
   torch::Tensor destinations;  // i32 [E]
-  // The edges in the order of their sources. Undefined unless gradients are needed.
+  // The same edges, ordered by source. Undefined unless gradients are needed.
   torch::Tensor by_source;               // i32 [N + 1]
   torch::Tensor destinations_by_source;  // i32 [E]
   torch::Tensor positions;               // i32 [E], the index of each of these edges in `sources`
 };
 
-// Copies the edges to a device, with their transpose if `wants_gradient`.
+// Copies the edges to a device; also their transpose (the edges by source) if `wants_gradient`.
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, int64_t num_sources, torch::Device device,
                           bool wants_gradient);
 // Does the same with a transpose that the caller has computed: `by_source`, and the positions of its edges in
@@ -30,10 +31,10 @@ EdgeTensors ToEdgeTensors(const kernels::Segments& segments, int64_t num_sources
 EdgeTensors ToEdgeTensors(const kernels::Segments& segments, const kernels::Segments& by_source,
                           std::span<const uint32_t> positions, torch::Device device);
 
-// Returns the sum of the sources of each destination, zeros if there are none: [N, W] -> [D, W].
+// Returns the sum of the rows of each destination's sources, zeros if there are none: [N, W] -> [D, W].
 torch::Tensor SumSources(const EdgeTensors& edges, const torch::Tensor& x);
-// Returns the element-wise maximum of the sources of each destination, zeros if there are none: [N, W] -> [D, W]. NaN
-// counts as the largest. The first edge with the maximum gets the gradient.
+// Returns the element-wise maximum of the rows of each destination's sources, zeros if there are none: [N, W] ->
+// [D, W]. NaN counts as the largest. The first edge with the maximum gets the gradient.
 torch::Tensor MaxSources(const EdgeTensors& edges, const torch::Tensor& x);
 
 // Returns the row of each edge's source: [N, W] -> [E, W].

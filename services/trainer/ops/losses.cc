@@ -1,6 +1,8 @@
 #include "services/trainer/ops/losses.h"
 
 #include <cmath>
+#include <sstream>
+#include <string>
 
 #include "services/base/check.h"
 
@@ -9,9 +11,16 @@ namespace {
 
 constexpr int64_t kUnlabeled = -1;
 
+// Returns the dtype and the shape, for example "float [3, 2]".
+std::string Describe(const torch::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.dtype() << " " << tensor.sizes();
+  return text.str();
+}
+
 Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   if (labels.scalar_type() != torch::kInt64 || labels.dim() != 1) {
-    return InvalidArgument("labels: expected one integer class per row");
+    return InvalidArgument("labels: found " + Describe(labels) + ", expected one integer class per row");
   }
   const torch::Tensor classes = labels.contiguous();
   const auto* values = classes.data_ptr<int64_t>();
@@ -27,7 +36,8 @@ Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
 Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
   const int64_t columns = labels.dim() == 1 ? 1 : labels.dim() == 2 ? labels.size(1) : -1;
   if (labels.scalar_type() != torch::kFloat32 || columns != num_outputs) {
-    return InvalidArgument("labels: expected " + std::to_string(num_outputs) + " 32-bit floating-point columns");
+    return InvalidArgument("labels: found " + Describe(labels) + ", expected " + std::to_string(num_outputs) +
+                           " 32-bit floating-point columns");
   }
   const torch::Tensor rows = labels.contiguous();
   const auto* values = rows.data_ptr<float>();
@@ -43,7 +53,7 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
   return {};
 }
 
-// Returns the sum of entry_loss(outputs, targets) over the labeled entries. Other entries add nothing and get no
+// Returns the sum of entry_loss(outputs, targets) over the labeled entries. Unlabeled entries add nothing and get no
 // gradient.
 template <class EntryLoss>
 torch::Tensor SumOverLabeled(const torch::Tensor& outputs, const torch::Tensor& labels, const EntryLoss& entry_loss) {
@@ -55,16 +65,16 @@ torch::Tensor SumOverLabeled(const torch::Tensor& outputs, const torch::Tensor& 
 
 }  // namespace
 
-LossKind LossFor(const job::Task& task) {
+LossKind ToLossKind(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
     case job::TaskType::kEdgeClassification:
       return task.multi_label ? LossKind::kBinaryCrossEntropy : LossKind::kCrossEntropy;
     case job::TaskType::kNodeRegression:
     case job::TaskType::kEdgeRegression: return LossKind::kSquaredError;
-    case job::TaskType::kLinkPrediction: break;  // has no labels; see LinkLoss
+    case job::TaskType::kLinkPrediction: break;  // see LinkLoss
   }
-  ESPALIER_CHECK(false) << "a task without labels";
+  ESPALIER_CHECK(false) << "link prediction has no labels";
   return LossKind::kCrossEntropy;
 }
 
@@ -74,11 +84,13 @@ Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outpu
 }
 
 torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& given, int64_t global_num_seeds) {
-  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == given.size(0)) << "one label row for each output row";
+  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == given.size(0))
+      << "expected one row of labels for each row of outputs";
   const torch::Tensor labels = given.to(outputs.device());
   const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
   const double entries = rows * static_cast<double>(outputs.size(1));
-  // Torch's losses reject an empty batch. Its share is zero, but the backward pass must run nevertheless.
+  // Torch's losses reject an empty batch. The result must depend on `outputs`: every rank must run the backward pass,
+  // in which batch normalization communicates with the other ranks.
   if (outputs.size(0) == 0) return outputs.sum() / rows;
   switch (kind) {
     case LossKind::kCrossEntropy:
@@ -94,7 +106,7 @@ torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Ten
                             [](const torch::Tensor& x, const torch::Tensor& y) { return torch::square(x - y); }) /
              entries;
   }
-  ESPALIER_CHECK(false) << "no such loss";
+  ESPALIER_CHECK(false) << "unknown loss";
   return {};
 }
 

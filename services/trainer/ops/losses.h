@@ -1,5 +1,5 @@
-// Losses as this trainer's share of the mean over the global batch: the sum over its own rows divided by the number of
-// rows of all trainers. The gradients of all trainers then add up to the gradient of one trainer with the whole batch.
+// This trainer's share of the loss of a global batch: the sum over the trainer's own rows, divided by the number of
+// rows of all trainers. The shares of all trainers add up to the mean over the global batch, and so do their gradients.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,10 +11,11 @@ namespace espalier::trainer {
 
 enum class LossKind { kCrossEntropy, kBinaryCrossEntropy, kSquaredError };
 
-// Returns the loss of a task with labels, which excludes link prediction (checked).
-LossKind LossFor(const job::Task& task);
+// Returns the kind of loss of `task`, which must not be link prediction (checked): that task has no labels.
+LossKind ToLossKind(const job::Task& task);
 
-// Checks labels, one row per seed (a node or an edge). Labels by kind (outputs are f32 [S, C]):
+// Checks labels, one row per seed (a node or an edge). The model's outputs are f32 [S, C], C = num_outputs. The labels
+// must be:
 //   kCrossEntropy        i64 [S], a class in [0, C), or -1: unlabeled
 //   kBinaryCrossEntropy  f32 [S, C] of 0 and 1; NaN: unlabeled
 //   kSquaredError        f32 [S, C] (or [S] if C = 1); NaN: unlabeled
@@ -22,8 +23,8 @@ LossKind LossFor(const job::Task& task);
 Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs);
 
 // Returns an f32 scalar on the device of the outputs, to which it copies the labels: the sum over labeled entries
-// divided by global_num_seeds. For labels in columns it is also divided by the number of columns, so that a fully
-// labeled batch has torch's mean. Zero, with a gradient of zeros, for an empty share.
+// divided by global_num_seeds. Unless the kind is kCrossEntropy, it is also divided by the number of columns, so that
+// the loss of a fully labeled batch equals torch's mean. Without rows, the loss and its gradient are zero.
 torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds);
 
 }  // namespace espalier::trainer

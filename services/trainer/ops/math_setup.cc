@@ -15,9 +15,9 @@ extern "C" int mkl_serv_cbwr_get(int option) __attribute__((weak));
 namespace espalier::trainer {
 namespace {
 
-// Returns the text after `label` in torch's description of its configuration, up to `end`; "unknown" without the
-// label.
-std::string FromConfig(const std::string& label, char end) {
+// Returns the text after `label` in torch's description of its configuration, up to `end`; "unknown" if the description
+// does not contain the label.
+std::string FindInConfig(const std::string& label, char end) {
   const std::string config = at::show_config();
   const size_t begin = config.find(label);
   if (begin == std::string::npos) return "unknown";
@@ -25,11 +25,11 @@ std::string FromConfig(const std::string& label, char end) {
   return config.substr(value, config.find(end, value) - value);
 }
 
-std::string MatrixLibraries() {
+std::string DescribeMatrixLibraries() {
   // at::show_config() contains:
   // "Intel(R) MKL-DNN v3.10.2 (Git Hash f1d471933dc852f956fd05389f9313c7148783d5)"
   // "Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture ..."
-  return "oneDNN " + FromConfig("MKL-DNN v", ' ') + ", oneMKL " + FromConfig("Math Kernel Library Version ", '-');
+  return "oneDNN " + FindInConfig("MKL-DNN v", ' ') + ", oneMKL " + FindInConfig("Math Kernel Library Version ", '-');
 }
 
 bool HasAvx512() {
@@ -37,9 +37,9 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
-// Returns the instruction set of oneDNN's F32 products: the widest of the processor, or less if a variable limits it
-// (https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html). oneDNN ignores other values, and does
-// not report its choice through libtorch.
+// Returns the instruction set of oneDNN's F32 products: the widest that the processor has and ONEDNN_MAX_CPU_ISA allows
+// (https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html). oneDNN ignores unknown values of the
+// variable. libtorch does not report oneDNN's choice.
 std::string OneDnnCodePath() {
   const char* limit = getenv("ONEDNN_MAX_CPU_ISA");
   std::string name = limit == nullptr ? "" : limit;
@@ -48,8 +48,9 @@ std::string OneDnnCodePath() {
   return HasAvx512() && !name.starts_with("AVX2") ? "AVX512_CORE" : "AVX2";
 }
 
-// Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. oneMKL silently replaces the value by AUTO if
-// it does not know the value, if the processor does not support it, or if the processor is of another vendor.
+// Returns the code path that oneMKL has chosen, as a value of MKL_CBWR. oneMKL silently uses AUTO instead of the
+// variable's value if it does not know the value, if the processor does not support it, or if the processor is not
+// Intel's.
 std::string OneMklCodePath() {
   constexpr int kEverything = ~0, kStrict = 0x10000;  // MKL_CBWR_ALL, MKL_CBWR_STRICT of mkl_types.h
   if (mkl_serv_cbwr_get == nullptr) return "unknown";
@@ -80,22 +81,23 @@ Result<MathSettings> SetUpMath(int threads) {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 
-  at::set_num_threads(threads);  // also sets that of oneMKL
-  // The interop pool is not used. Torch rejects the call if the pool has been started, which is harmless.
+  at::set_num_threads(threads);  // also sets oneMKL's number of threads
+  // The interop pool is not used. If it has been started, torch rejects the call, which is harmless.
   try {
     at::set_num_interop_threads(1);
   } catch (const c10::Error&) {
   }
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // Otherwise torch fills every new tensor with NaN. Espalier writes to uninitialized tensors before it reads them.
+  // In deterministic mode torch fills every new tensor with NaN by default. Espalier does not need this: it writes to
+  // uninitialized tensors before it reads them.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setFlushDenormal(true);
-  // cuBLAS then adds up the parts of a BF16 product in F32, as oneDNN does.
+  // Makes cuBLAS add up the parts of a BF16 product in F32, as oneDNN does.
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   return MathSettings{.threads = threads,
                       .torch_version = TORCH_VERSION,
-                      .cpu_capability = FromConfig("CPU capability usage: ", '\n'),
-                      .blas = MatrixLibraries(),
+                      .cpu_capability = FindInConfig("CPU capability usage: ", '\n'),
+                      .blas = DescribeMatrixLibraries(),
                       .blas_kernel = "oneDNN " + OneDnnCodePath() + ", oneMKL " + OneMklCodePath()};
 }
 

@@ -1,4 +1,4 @@
-// Settings of arithmetic on which results may depend. They are set once at startup, reported with results, and compared
+// Settings of arithmetic on which results may depend. They are set once at startup, recorded with results, and compared
 // when a run resumes.
 #pragma once
 
@@ -13,7 +13,7 @@ struct MathSettings {
   std::string torch_version;   // "2.11.0"
   std::string cpu_capability;  // ATen's kernels: "AVX2", "AVX512", "DEFAULT"
   std::string blas;            // libraries of matrix products: "oneDNN 3.10.2, oneMKL 2024.2"
-  // The code path in effect of each: oneDNN's as a value of ONEDNN_MAX_CPU_ISA, oneMKL's as a value of MKL_CBWR.
+  // The code paths of these libraries: oneDNN's as a value of ONEDNN_MAX_CPU_ISA, oneMKL's as a value of MKL_CBWR.
   std::string blas_kernel;     // "oneDNN AVX512_CORE, oneMKL AVX512,STRICT"
   std::string device = "CPU";  // TrainerDevice::name, which the caller sets
 
@@ -21,11 +21,12 @@ struct MathSettings {
 };
 
 // Sets the thread counts of torch, oneDNN and oneMKL, deterministic algorithms, flushing of denormals, an allocator
-// setting that keeps large buffers mapped between steps, and oneMKL's code path, which TorchScript modules of users
-// need (MatMul uses oneDNN). oneMKL's path is MKL_CBWR if set, otherwise AVX512,STRICT on processors with AVX-512 and
-// AVX2,STRICT on others. oneDNN uses AVX-512 if the processor has it, unless ONEDNN_MAX_CPU_ISA limits it. Products
-// differ in their last bits between the paths. Call once, before any tensor is created and while no other thread reads
-// the environment. InvalidArgument: threads < 1.
+// setting that keeps large buffers mapped between steps, and oneMKL's code path. TorchScript modules of users
+// multiply with oneMKL; built-in models use oneDNN (matrix_product.h). oneMKL's path is MKL_CBWR if it is set,
+// otherwise AVX512,STRICT on processors with AVX-512 and AVX2,STRICT on others. oneDNN uses AVX-512 if the processor
+// has it, unless ONEDNN_MAX_CPU_ISA limits it. Products on different code paths differ in their last bits. Call this
+// function once, before any tensor is created and while no other thread reads the environment. InvalidArgument:
+// threads < 1.
 Result<MathSettings> SetUpMath(int threads);
 
 }  // namespace espalier::trainer

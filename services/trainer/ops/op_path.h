@@ -6,7 +6,7 @@
 
 namespace espalier::trainer {
 
-// Returns whether the kernels for CPUs compute operations on `x`: it is on the CPU, and no TorchPathScope is alive.
+// Returns whether the kernels for CPUs compute operations on `x`: it is on the CPU and no TorchPathScope is alive.
 bool UsesCpuKernels(const torch::Tensor& x);
 
 // While a TorchPathScope is alive, operations on CPU tensors take the torch path too, on all threads. Tests use it to

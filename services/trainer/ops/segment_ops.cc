@@ -1,9 +1,9 @@
 // Each kind of operation is one autograd function. The backward pass of a sum over in-edges is the same kernel over the
 // transposed block, in which a source adds up the gradients of its destinations: there are no scattered writes, and the
 // order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves
-// which edge has won each element.
+// which edge has the maximum of each element (the winner).
 //
-// On other devices (UsesCpuKernels), the same operations are composed of those of edge_tensors.h.
+// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h.
 #include "services/trainer/ops/segment_ops.h"
 
 #include "services/base/check.h"
@@ -25,13 +25,14 @@ bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled(
 
 void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input is an f32 matrix";
-  ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size()) << "indptr does not fit indices";
+  ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size())
+      << "the last element of indptr must be the number of indices";
 }
 
 enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
 
 // Returns the factor of each destination's sum: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
-torch::Tensor ResultScale(const kernels::Segments& block, Reduction reduction) {
+torch::Tensor ComputeResultScale(const kernels::Segments& block, Reduction reduction) {
   if (reduction == Reduction::kSum) return {};
   torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
   auto* values = scale.data_ptr<float>();
@@ -49,7 +50,7 @@ class SegmentReduce : public Function<SegmentReduce> {
                                Reduction reduction, bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     const int64_t num_rows = block.num_rows(), width = x.size(1);
-    const torch::Tensor scale = ResultScale(block, reduction);
+    const torch::Tensor scale = ComputeResultScale(block, reduction);
     const bool with_self_columns = reduction == Reduction::kSelfAndMean;
     torch::Tensor result =
         torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
@@ -68,7 +69,7 @@ class SegmentReduce : public Function<SegmentReduce> {
     if (wants_gradient) {
       kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
       context->save_for_backward(
-          {KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)), scale});
+          {WordsToTensor(std::move(transposed.indptr)), WordsToTensor(std::move(transposed.destinations)), scale});
       context->saved_data["reduction"] = static_cast<int64_t>(reduction);
       context->saved_data["rows"] = num_rows;
     }
@@ -111,7 +112,7 @@ class SegmentReduce : public Function<SegmentReduce> {
   }
 };
 
-torch::Tensor KeptFloats(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
+torch::Tensor FloatsToTensor(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
 
 class ScaledSum : public Function<ScaledSum> {
  public:
@@ -132,14 +133,14 @@ class ScaledSum : public Function<ScaledSum> {
                           .out = ToWritableRows(result)});
     if (!wants_gradient) return result;
     kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
-    // The backward pass is the same sum over the transposed block, in which the source's scale is the factor of the
-    // whole sum. The scale of the self part is therefore divided by it.
+    // The backward pass is the same sum over the transposed block, in which the scale of the source multiplies the
+    // whole sum. The scale of the destination's own row is therefore divided by the scale of the source.
     std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
     for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
-    context->save_for_backward({KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)),
-                                KeptFloats({scales.source.begin(), scales.source.begin() + x.size(0)}),
-                                KeptFloats({scales.result.begin(), scales.result.begin() + num_rows}),
-                                KeptFloats(std::move(self))});
+    context->save_for_backward(
+        {WordsToTensor(std::move(transposed.indptr)), WordsToTensor(std::move(transposed.destinations)),
+         FloatsToTensor({scales.source.begin(), scales.source.begin() + x.size(0)}),
+         FloatsToTensor({scales.result.begin(), scales.result.begin() + num_rows}), FloatsToTensor(std::move(self))});
     return result;
   }
 
@@ -168,16 +169,16 @@ class SegmentMaximum : public Function<SegmentMaximum> {
                                bool wants_gradient) {
     const torch::Tensor x = input.contiguous();
     torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
-    // Zeros, because the kernel does not write the winners of empty segments. Their value does not matter: the backward
-    // pass compares winners with edges, which such segments do not have.
+    // Initialized, because the kernel does not write the winners of empty segments. Their value does not matter: the
+    // backward pass compares winners with edges, which empty segments do not have.
     torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
     kernels::MaxSegments(block, x.size(1), ToConstRows(x), ToWritableRows(result),
                          static_cast<uint32_t*>(winners.data_ptr()));
     if (wants_gradient) {
       kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kKeep);
-      context->save_for_backward({KeptWords(std::move(transposed.indptr)),
-                                  KeptWords(std::move(transposed.destinations)),
-                                  KeptWords(std::move(transposed.positions)), winners});
+      context->save_for_backward({WordsToTensor(std::move(transposed.indptr)),
+                                  WordsToTensor(std::move(transposed.destinations)),
+                                  WordsToTensor(std::move(transposed.positions)), winners});
     }
     return result;
   }
@@ -232,7 +233,8 @@ class RowAddition : public Function<RowAddition> {
   }
 };
 
-EdgeTensors EdgesOnDeviceOf(const torch::Tensor& x, const kernels::Segments& block) {
+// Copies the block's edges to the device of x.
+EdgeTensors CopyEdges(const torch::Tensor& x, const kernels::Segments& block) {
   return ToEdgeTensors(block, x.size(0), x.device(), WantsGradient(x));
 }
 
@@ -243,16 +245,16 @@ torch::Tensor ToColumn(std::span<const float> values, const torch::Tensor& x) {
 
 torch::Tensor ReduceByTorch(const kernels::Segments& block, const torch::Tensor& x, Reduction reduction) {
   const int64_t num_rows = block.num_rows();
-  torch::Tensor sum = SumSources(EdgesOnDeviceOf(x, block), x);
+  torch::Tensor sum = SumSources(CopyEdges(x, block), x);
   if (reduction == Reduction::kMeanWithSelf) sum = sum + x.narrow(0, 0, num_rows);
-  if (reduction != Reduction::kSum) sum = sum * ResultScale(block, reduction).unsqueeze(1).to(x.device());
+  if (reduction != Reduction::kSum) sum = sum * ComputeResultScale(block, reduction).unsqueeze(1).to(x.device());
   return reduction == Reduction::kSelfAndMean ? torch::cat({x.narrow(0, 0, num_rows), sum}, 1) : sum;
 }
 
 torch::Tensor ScaledSumByTorch(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
   const auto num_rows = static_cast<size_t>(block.num_rows());
   const torch::Tensor scaled = x * ToColumn(scales.source.first(static_cast<size_t>(x.size(0))), x);
-  torch::Tensor sum = SumSources(EdgesOnDeviceOf(x, block), scaled);
+  torch::Tensor sum = SumSources(CopyEdges(x, block), scaled);
   if (!scales.self.empty()) {
     sum = sum + x.narrow(0, 0, block.num_rows()) * ToColumn(scales.self.first(num_rows), x);
   }
@@ -287,7 +289,7 @@ torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Te
 
 torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x) {
   CheckBlock(block, x);
-  if (!UsesCpuKernels(x)) return MaxSources(EdgesOnDeviceOf(x, block), x);
+  if (!UsesCpuKernels(x)) return MaxSources(CopyEdges(x, block), x);
   return SegmentMaximum::apply(x, block, WantsGradient(x));
 }
 
@@ -296,7 +298,7 @@ torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tens
   const auto num_rows = static_cast<size_t>(block.num_rows());
   ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&
                  (scales.self.empty() || scales.self.size() >= num_rows))
-      << "a scale for each row";
+      << "expected a scale for each row";
   if (!UsesCpuKernels(x)) return ScaledSumByTorch(block, x, scales);
   return ScaledSum::apply(x, block, scales, WantsGradient(x));
 }
@@ -304,7 +306,7 @@ torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tens
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows) {
   ESPALIER_CHECK(base.is_contiguous() && values.size(0) == static_cast<int64_t>(rows.size()));
   if (!UsesCpuKernels(base)) return AddToRowsByTorch(base, values, rows);
-  return RowAddition::apply(base, values, KeptWords({rows.begin(), rows.end()}));
+  return RowAddition::apply(base, values, WordsToTensor({rows.begin(), rows.end()}));
 }
 
 }  // namespace espalier::trainer

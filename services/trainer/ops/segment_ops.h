@@ -1,9 +1,9 @@
-// Message passing over one block, with gradients (kernels: kernels/segments.h). x is f32 [N, F], the rows that the
-// block's indices refer to; its first D rows are those of the block's D destinations. The block is read only during the
-// call: autograd keeps copies for the backward pass.
+// Message passing over one block, with gradients. x is f32 [N, F]: the rows to which the block's indices refer; its
+// first D rows are those of the block's D destinations. The block is read only during the call, because autograd keeps
+// copies for the backward pass.
 //
-// x may be on any device. On the CPU the kernels compute the result, on other devices operations of torch
-// (edge_tensors.h), whose sums round differently; blocks, scales and rows are copied to the device.
+// x may be on any device. On the CPU, the kernels of kernels/segments.h compute the result; on other devices,
+// operations of torch do (edge_tensors.h), whose sums round differently. The other arguments are copied to that device.
 #pragma once
 
 #include <torch/torch.h>
@@ -20,20 +20,21 @@ torch::Tensor SegmentMax(const kernels::Segments& block, const torch::Tensor& x)
 // Returns (sum of in-neighbors + self) / (in-degree + 1): [N, F] -> [D, F].
 torch::Tensor SegmentMeanWithSelf(const kernels::Segments& block, const torch::Tensor& x);
 
-// Returns self | mean of in-neighbors in one matrix, so that a single matrix product serves both: [N, F] -> [D, 2 F].
+// Returns each destination's own row and the mean of its in-neighbors, side by side in one matrix, so that a layer
+// needs only one matrix product: [N, F] -> [D, 2 F].
 torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Tensor& x);
 
 // Factors of ScaledSegmentSum; they are read only during the call.
 struct SegmentScales {
-  std::span<const float> source;  // [N], above 0
-  std::span<const float> self;    // [D], or empty: the destination's own row is not added
-  std::span<const float> result;  // [D]
+  std::span<const float> source;  // [at least N], above 0
+  std::span<const float> self;    // [at least D], or empty: the destination's own row is not added
+  std::span<const float> result;  // [at least D]
 };
 // Returns result[d] * (self[d] * x[d] + sum over in-neighbors s: source[s] * x[s]): [N, F] -> [D, F].
 torch::Tensor ScaledSegmentSum(const kernels::Segments& block, const torch::Tensor& x, const SegmentScales& scales);
 
-// Returns `base` with values[k] added to base[rows[k]]: [D, F], [K, F] -> [D, F]. On the CPU, `base` itself is changed
-// and returned. `base` must be contiguous (checked), `rows` distinct.
+// Returns `base` with values[k] added to base[rows[k]]: [D, F], [K, F] -> [D, F]. On the CPU, overwrites `base` and
+// returns it. `base` must be contiguous (checked), and `rows` must be distinct.
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows);
 
 }  // namespace espalier::trainer

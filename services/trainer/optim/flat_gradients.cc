@@ -27,7 +27,7 @@ void FlatGradients::Clear() {
   if (on_device_.defined()) on_device_.zero_();
 }
 
-Status FlatGradients::SumOver(collective::Collective& collective, Deadline deadline) {
+Status FlatGradients::AllReduce(collective::Collective& collective, Deadline deadline) {
   if (is_on_device() && collective.SumsOnDevice()) {
     const torch::Tensor values = CopyExtrasToDevice();
     RETURN_IF_ERROR(collective.AllReduceSumOnDevice({values.data_ptr<float>(), static_cast<size_t>(values.numel())},

@@ -1,6 +1,6 @@
-// All gradients of a model in one buffer, so that an all-reduce is one call: every parameter's grad() is a view of the
-// buffer, and backward passes add to it in place. On the CPU nothing is copied. Gradients of a model on another device
-// are either summed there, or copied to the host for the all-reduce, and back.
+// All gradients of a model in one buffer, so that one call all-reduces them: every parameter's grad() is a view of the
+// buffer, and backward passes add to it in place. On the CPU nothing is copied. The gradients of a model on another
+// device are either all-reduced on that device, or copied to the host, all-reduced there and copied back.
 #pragma once
 
 #include <torch/torch.h>
@@ -13,29 +13,31 @@
 
 namespace espalier::trainer {
 
-// Owned by one thread. The grad() tensors of the parameters must not be replaced while this exists.
+// Owned by one thread. The grad() tensors of the parameters must not be replaced while this object exists.
 class FlatGradients {
  public:
-  // The buffer has `num_extra` more floats after the gradients, always in the host's memory. The caller can use them
-  // for values of its own that are to be summed in the same all-reduce. All parameters are on one device.
+  // The buffer has `num_extra` more floats after the gradients (the extras), for values that the caller adds to the
+  // same all-reduce. Parameters are f32 and on the same device (checked).
   FlatGradients(const NamedTensors& parameters, int64_t num_extra);
 
   // Sets gradients and extras to zero.
   void Clear();
-  // Replaces gradients and extras with their sums over all ranks: on the device if the gradients lie there and the
-  // collective sums there, otherwise on the host. Throws torch's errors of copies. After an error the values are
+  // Replaces gradients and extras by their sums over all ranks, on the device if is_on_device() and
+  // collective.SumsOnDevice(), otherwise on the host. Throws c10::Error if a copy fails. After an error the values are
   // undefined.
-  Status SumOver(collective::Collective& collective, Deadline deadline);
+  Status AllReduce(collective::Collective& collective, Deadline deadline);
   // Returns the gradients in the order of the parameters, then the extras, in the host's memory. The caller may change
-  // them; CopyToDevice then makes them the parameters' gradients.
+  // them. CopyToDevice copies the gradients back to the parameters' device. On the CPU, neither function copies.
   std::span<float> CopyToHost();
   void CopyToDevice();
+  // Returns the extras, in the host's memory.
   std::span<float> extra_values();
 
-  // Whether the gradients are in the memory of another device.
+  // Returns whether the gradients are on a device other than the CPU.
   bool is_on_device() const { return on_device_.defined(); }
-  // Copies the extras to the device and returns the buffer there, f32 [gradients + extras]. The caller may change the
-  // buffer in place; CopyExtrasToHost then copies its extras to extra_values(). Call it only if is_on_device().
+  // Copies the extras to the device and returns the device's buffer, f32 [gradients + extras]. The caller may change
+  // the buffer in place. CopyExtrasToHost copies the buffer's extras to extra_values(). Call these functions only if
+  // is_on_device().
   torch::Tensor CopyExtrasToDevice();
   void CopyExtrasToHost();
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "services/base/check.h"
 #include "services/trainer/ops/op_path.h"
@@ -26,7 +27,7 @@ bool IsAdam(const job::Optimizer& options) {
   return options.type == job::OptimizerType::kAdam || options.type == job::OptimizerType::kAdamW;
 }
 
-torch::Tensor CopyOnHost(const torch::Tensor& tensor) {
+torch::Tensor CopyToHost(const torch::Tensor& tensor) {
   return tensor.to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
@@ -121,8 +122,8 @@ NamedTensors Optimizer::State() const {
   NamedTensors state = {{kStepName, torch::full({1}, step_, torch::kInt64)}};
   for (const Slot& slot : slots_) {
     if (slot.first.defined())
-      state.emplace_back((IsAdam(options_) ? kFirstMoment : kVelocity) + slot.name, CopyOnHost(slot.first));
-    if (slot.second.defined()) state.emplace_back(kSecondMoment + slot.name, CopyOnHost(slot.second));
+      state.emplace_back((IsAdam(options_) ? kFirstMoment : kVelocity) + slot.name, CopyToHost(slot.first));
+    if (slot.second.defined()) state.emplace_back(kSecondMoment + slot.name, CopyToHost(slot.second));
   }
   return state;
 }
@@ -134,7 +135,10 @@ Status Optimizer::LoadState(const NamedTensors& state) {
     const auto given = std::ranges::find(state, name, &NamedTensors::value_type::first);
     if (given == state.end()) return InvalidArgument("optimizer state: '" + name + "' is missing");
     if (given->second.sizes() != mine.sizes() || given->second.scalar_type() != mine.scalar_type()) {
-      return InvalidArgument("optimizer state: '" + name + "' has another shape or type");
+      std::ostringstream difference;
+      difference << given->second.dtype() << " " << given->second.sizes() << ", expected " << mine.dtype() << " "
+                 << mine.sizes();
+      return InvalidArgument("optimizer state: '" + name + "' is " + difference.str());
     }
     found.push_back(*given);
   }

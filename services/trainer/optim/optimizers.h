@@ -1,5 +1,5 @@
-// Adam, AdamW and SGD as defined by torch, with named state for checkpoints. Each element is updated independently of
-// the others: on the CPU in one fused pass over each parameter, on other devices by operations of torch.
+// Adam, AdamW and SGD as defined by torch, with named state for checkpoints. On the CPU, a step is one fused pass over
+// each parameter; on other devices it consists of operations of torch.
 #pragma once
 
 #include <torch/torch.h>
@@ -22,15 +22,15 @@ class Optimizer {
   // `parameters` are f32 and contiguous (checked) with distinct names, on any device. They are shared, not copied.
   Optimizer(const job::Optimizer& options, NamedTensors parameters);
 
-  // Updates each parameter with its gradient. A missing gradient counts as zero, so that all ranks do the same whatever
-  // their batches contain.
+  // Updates each parameter with its gradient. A missing gradient counts as zero, so that all ranks make the same update
+  // whatever their mini-batches contain.
   void Step(double learning_rate);
 
   // Returns copies, in the host's memory, of the number of steps and of the moments: "step", "moment1.<parameter>",
   // "moment2.<parameter>", "velocity.<parameter>".
   NamedTensors State() const;
-  // Restores a state. InvalidArgument: a tensor is missing, unknown, or of another shape or dtype; the optimizer is
-  // then unchanged.
+  // Restores a state that State has returned. InvalidArgument: a tensor is missing, unknown, or of another shape or
+  // dtype; the optimizer is then unchanged.
   Status LoadState(const NamedTensors& state);
 
  private:

@@ -11,9 +11,9 @@ double LearningRateAt(const job::LearningRateSchedule& schedule, double base, co
   if (global_step < schedule.warmup_steps) {
     return base * static_cast<double>(global_step + 1) / static_cast<double>(schedule.warmup_steps);
   }
-  const int64_t last_step = run.steps_per_epoch * run.epochs;
-  const auto left = static_cast<double>(std::max<int64_t>(last_step - schedule.warmup_steps, 1));
-  const double progress = std::min(1.0, static_cast<double>(global_step - schedule.warmup_steps) / left);
+  const int64_t num_steps = run.steps_per_epoch * run.epochs;
+  const auto steps_after_warmup = static_cast<double>(std::max<int64_t>(num_steps - schedule.warmup_steps, 1));
+  const double progress = std::min(1.0, static_cast<double>(global_step - schedule.warmup_steps) / steps_after_warmup);
   switch (schedule.type) {
     case job::ScheduleType::kConstant: return base;
     case job::ScheduleType::kLinear: return base * (1.0 - progress);

@@ -9,7 +9,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Returns the ids of a file. InvalidArgument unless all are below num_nodes.
+// Returns the ids of a file. InvalidArgument: the file is not a vector of integers, or an id is not in [0, num_nodes).
 Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t num_nodes) {
   ASSIGN_OR_RETURN(const format::NpyHeader header, format::ParseNpyHeader(std::as_bytes(std::span(file))));
   if (header.shape.size() != 1 || IsFloating(header.dtype) || header.dtype == DType::kBool) {
@@ -22,15 +22,15 @@ Result<std::vector<OriginalNodeId>> ReadIds(const std::string& file, uint64_t nu
     return InvalidArgument("expected " + std::to_string(header.data_offset) + " bytes of header and " +
                            std::to_string(bytes) + " bytes of ids, found " + std::to_string(file.size()) + " bytes");
   }
-  // Copied, so that the elements are aligned.
+  // The bytes are copied, so that the elements are aligned.
   Tensor ids = Tensor::Zeros(header.dtype, header.shape);
   std::copy_n(reinterpret_cast<const std::byte*>(file.data()) + header.data_offset, bytes, ids.mutable_bytes());
   std::vector<OriginalNodeId> chosen;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t id = ids.ValueAsInt(i);
     if (id < 0 || static_cast<uint64_t>(id) >= num_nodes) {
-      return InvalidArgument("id " + std::to_string(id) + " at row " + std::to_string(i) +
-                             ": the node type has ids 0 to " + std::to_string(num_nodes) + " - 1");
+      return InvalidArgument("id " + std::to_string(id) + " at row " + std::to_string(i) + " is out of range [0, " +
+                             std::to_string(num_nodes) + ")");
     }
     chosen.emplace_back(static_cast<uint64_t>(id));
   }

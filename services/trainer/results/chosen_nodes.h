@@ -1,5 +1,5 @@
-// The nodes that a user selects by their original ids: spec.output.nodesUri is a folder with a file `<node type>.npy`,
-// integers [n], for each node type with selected nodes.
+// The nodes that a user selects by their original ids: spec.output.nodesUri is a folder that contains, for each node
+// type with selected nodes, a file `<node type>.npy` with integers [n].
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
-// Rank 0 alone reads and writes: EdgeResultsWalk processes the parts in order, one chunk of edges per step, and the
-// other ranks synchronize after each step (WorkInSteps), so that none waits longer than one chunk takes. A chunk's
-// outputs are computed from the stored embeddings of its endpoints. Predictions and logits are written from the same
-// outputs and committed together at the end.
+// Only rank 0 reads and writes: EdgeResultsExporter processes the parts in order, one chunk of edges per step. The
+// other ranks synchronize with rank 0 after each step (WorkInSteps), so that they never wait longer than one chunk
+// takes. A chunk's outputs are computed from the stored embeddings of its endpoints. Predictions and logits are written
+// from the same outputs and committed together at the end.
 #include "services/trainer/results/edge_results.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "services/collective/agreement.h"
 #include "services/format/results/edge_results.h"
 #include "services/trainer/model/parameters.h"
-#include "services/trainer/results/decisions.h"
+#include "services/trainer/results/predictions.h"
 
 namespace espalier::trainer {
 namespace {
@@ -21,9 +21,9 @@ using graph::SplitPartName;
 constexpr SplitPartName kWrittenParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 
 // Writes the results on rank 0. Each step writes one chunk of a part.
-class EdgeResultsWalk {
+class EdgeResultsExporter {
  public:
-  EdgeResultsWalk(const NodeResultsContext& context, const EdgeEvaluation& edges)
+  EdgeResultsExporter(const NodeResultsContext& context, const EdgeEvaluation& edges)
       : context_(context),
         edges_(edges),
         kind_(edges.target().loss),
@@ -58,7 +58,7 @@ class EdgeResultsWalk {
     return rows;
   }
 
-  NodeResultFiles Take() { return std::move(written_); }
+  NodeResultFiles TakeFiles() { return std::move(written_); }
 
  private:
   EdgeResultsWriter MakeWriter(const std::string& kind) const {
@@ -70,19 +70,19 @@ class EdgeResultsWalk {
   bool has_logits() const { return kind_ != LossKind::kSquaredError; }
 
   Status Begin(SplitPartName part, uint64_t count) {
-    const DecisionShape decisions = ShapeOfDecisions(kind_, edges_.target().num_outputs);
-    RETURN_IF_ERROR(predictions_.Begin({graph::ToString(part), count, decisions.dtype, decisions.row_shape}));
+    const PredictionShape shape = GetPredictionShape(kind_, edges_.target().num_outputs);
+    RETURN_IF_ERROR(predictions_.Begin({graph::ToString(part), count, shape.dtype, shape.row_shape}));
     if (!has_logits()) return Status();
     return logits_.Begin({graph::ToString(part), count, DType::kF32, {edges_.target().num_outputs}});
   }
 
   Status WriteChunk(SplitPartName part) {
-    ASSIGN_OR_RETURN(const EdgeOutputs edges, edges_.OutputsOfChunk(part, chunk_));
+    ASSIGN_OR_RETURN(const EdgeOutputs edges, edges_.ComputeChunkOutputs(part, chunk_));
     const graph::GraphSchema& schema = context_.graph.schema();
     const EdgeTypeId type = edges_.target().edge_type;
     ASSIGN_OR_RETURN(const Tensor sources, ReadOriginalIds(schema.SourceOf(type), edges.sources));
     ASSIGN_OR_RETURN(const Tensor destinations, ReadOriginalIds(schema.DestinationOf(type), edges.destinations));
-    RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(Decide(kind_, edges.outputs))));
+    RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(ToPredictions(kind_, edges.outputs))));
     return has_logits() ? logits_.Append(sources, destinations, FromTorch(edges.outputs)) : Status();
   }
 
@@ -103,8 +103,8 @@ class EdgeResultsWalk {
   const EdgeEvaluation& edges_;
   const LossKind kind_;
   EdgeResultsWriter predictions_, logits_;
-  size_t part_ = 0;
-  uint64_t chunk_ = 0;
+  size_t part_ = 0;     // index in kWrittenParts
+  uint64_t chunk_ = 0;  // index of the next chunk of the part
   NodeResultFiles written_;
 };
 
@@ -118,13 +118,13 @@ Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Mod
   }
   context.phases.Begin(RunPhase::kEmbedding, CountSeedTypeNodes(context));
   RETURN_IF_ERROR(edges.StoreEmbeddings(model, inference, tensor));
-  std::optional<EdgeResultsWalk> walk;
-  if (context.collective.rank() == Rank(0)) walk.emplace(context, edges);
-  context.phases.Begin(RunPhase::kWriting, walk.has_value() ? walk->CountRows() : 0);
+  std::optional<EdgeResultsExporter> exporter;  // on rank 0
+  if (context.collective.rank() == Rank(0)) exporter.emplace(context, edges);
+  context.phases.Begin(RunPhase::kWriting, exporter.has_value() ? exporter->CountRows() : 0);
   RETURN_IF_ERROR(collective::WorkInSteps(
-                      Rank(0), [&] { return walk->Step(); }, context.collective, context.timeouts.collective)
+                      Rank(0), [&] { return exporter->Step(); }, context.collective, context.timeouts.collective)
                       .While("writing predictions"));
-  return walk.has_value() ? walk->Take() : NodeResultFiles();
+  return exporter.has_value() ? exporter->TakeFiles() : NodeResultFiles();
 }
 
 }  // namespace espalier::trainer

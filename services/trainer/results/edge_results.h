@@ -1,8 +1,8 @@
 // Writes a trained model's predictions for the edges of the task's split, with the original ids of their endpoints, in
 // the format of format/results/edge_results.h:
-//   predictions/  for each part: the class (I64), 0 or 1 per class (U8), or the values
+//   predictions/  for each part of the split: the class (I64), 0 or 1 per class (U8), or the values
 //   logits/       the outputs from which classes were predicted
-// Rank 0 fetches and writes one bounded piece at a time.
+// Rank 0 fetches and writes one chunk of bounded size at a time.
 #pragma once
 
 #include <string>
@@ -12,9 +12,10 @@
 
 namespace espalier::trainer {
 
-// Writes the results after inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). Stores the
-// embeddings of `edges` in `tensor` if none are stored yet. Every rank must call it: all ranks compute, and rank 0
-// writes below context.folder, replacing the files of an earlier pass. Writes nothing if the graph lacks the split.
+// Writes the results. Call it after inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). Stores the
+// embeddings of `edges` in a distributed tensor with the name `tensor`, unless they are stored already. Every rank must
+// call it: all ranks compute, and rank 0 writes below context.folder, replacing the files of an earlier pass. If the
+// graph lacks the split, writes nothing and returns the reason in `not_written`.
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor);
 

@@ -22,7 +22,7 @@ constexpr std::array<uint32_t, 256> MakeCrcTable() {
 }
 
 template <class T>
-std::string LittleEndian(T number) {
+std::string ToLittleEndian(T number) {
   std::string bytes;
   for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
   return bytes;
@@ -30,15 +30,15 @@ std::string LittleEndian(T number) {
 
 // Returns the masked checksum of the TFRecord format. The rotation and the added constant mask the CRC, because the CRC
 // of data that contains CRCs is weak.
-std::string MaskedCrc(std::string_view bytes) {
+std::string ComputeMaskedCrc(std::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
-  return LittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
+  return ToLittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
 }
 
 std::string MakeRecord(const pb::Event& event) {
   const std::string payload = event.SerializeAsString();
-  const std::string length = LittleEndian<uint64_t>(payload.size());
-  return length + MaskedCrc(length) + payload + MaskedCrc(payload);
+  const std::string length = ToLittleEndian<uint64_t>(payload.size());
+  return length + ComputeMaskedCrc(length) + payload + ComputeMaskedCrc(payload);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// TensorBoard event files. A file is a sequence of records, each with one Event (proto/espalier/events/v1/event.proto):
+// TensorBoard event files. A file is a sequence of records, each of which contains one Event
+// (proto/espalier/events/v1/event.proto):
 //   u64 length | u32 masked CRC-32C of the length | the event | u32 masked CRC-32C of the event      (little-endian)
 // The first record contains the version of the file format.
 #pragma once
@@ -19,14 +20,14 @@ struct Scalars {
 
 // Returns the first record of a file.
 std::string EventFileHeader(double wall_seconds);
-// Returns a record with scalars.
+// Returns a record that contains the scalars.
 std::string ScalarsRecord(const Scalars& scalars);
 
 // Returns a file name, for example "events.out.tfevents.0000000003.espalier". TensorBoard reads every file with
 // "tfevents" in its name, in the order of names.
 std::string EventFileName(uint64_t incarnation);
 
-// Returns the CRC-32C (Castagnoli, RFC 3720); of "123456789" it is 0xE3069283.
+// Returns the CRC-32C (Castagnoli, RFC 3720). Example: Crc32c("123456789") is 0xE3069283.
 uint32_t Crc32c(std::string_view bytes);
 
 }  // namespace espalier::trainer

@@ -44,24 +44,25 @@ Status GrowingObject::Flush() {
     const int synced = fdatasync(fileno(file_.get()));
     return synced == 0 ? Status() : FromErrno(errno, "syncing " + store_.Describe() + "/" + key_);
   }
-  if (under_way_.valid()) under_way_.wait();  // bounded by the store's own timeouts
-  Settle();
+  if (upload_.valid()) upload_.wait();  // bounded by the store's own timeouts
+  FinishUpload();
   return bytes_in_store_ == content_.size() ? Status() : PutAll();
 }
 
 void GrowingObject::FlushSoon() {
-  if (file_ != nullptr || !Settle() || bytes_in_store_ == content_.size()) return;
-  bytes_under_way_ = content_.size();
+  if (file_ != nullptr || !FinishUpload() || bytes_in_store_ == content_.size()) return;
+  bytes_in_upload_ = content_.size();
   try {
-    under_way_ = std::async(std::launch::async, [this, content = content_] { return Put(store_, key_, content); });
-  } catch (const std::system_error&) {  // no thread: a later FlushSoon may succeed, and Flush needs none
+    upload_ = std::async(std::launch::async, [this, content = content_] { return Put(store_, key_, content); });
+  } catch (const std::system_error&) {
+    // The thread could not be started. A later FlushSoon may succeed, and Flush needs no thread.
   }
 }
 
-bool GrowingObject::Settle() {
-  if (!under_way_.valid()) return true;
-  if (under_way_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
-  if (under_way_.get().ok()) bytes_in_store_ = bytes_under_way_;
+bool GrowingObject::FinishUpload() {
+  if (!upload_.valid()) return true;
+  if (upload_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+  if (upload_.get().ok()) bytes_in_store_ = bytes_in_upload_;
   return true;
 }
 

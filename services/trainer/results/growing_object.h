@@ -1,4 +1,4 @@
-// An object in a store that grows by appending and can be read meanwhile, for example the history of a run.
+// An object in a store, for example the history of a run, that grows by appending while other processes read it.
 #pragma once
 
 #include <cstdio>
@@ -16,14 +16,15 @@ namespace espalier::trainer {
 // FlushSoon replace the whole object. The whole content is kept in memory. Owned by one thread.
 class GrowingObject {
  public:
-  // Creates an empty object, replacing an existing one. `store` outlives this.
+  // Creates an empty object, replacing an existing one. `store` must outlive the result.
   static Result<std::unique_ptr<GrowingObject>> Open(storage::ObjectStore& store, const std::string& key);
 
+  // Appends the bytes; in a local store also to the file. Other stores get them with the next flush.
   Status Append(std::string_view bytes);
   // Blocks until everything appended is in the store.
   Status Flush();
-  // Starts an upload in the background; does nothing while an earlier upload is in progress. If it fails, the next
-  // Flush uploads again and reports errors.
+  // Starts an upload in the background; does nothing while an earlier upload is in progress. If the upload fails, the
+  // next Flush uploads again and returns its own errors.
   void FlushSoon();
   // Returns the size and checksums of everything appended.
   format::FileEntry Entry() const;
@@ -33,17 +34,18 @@ class GrowingObject {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   GrowingObject(storage::ObjectStore& store, std::string key) : store_(store), key_(std::move(key)) {}
-  Status PutAll();
-  // Returns false while FlushSoon's upload is in progress. Otherwise records its result and returns true.
-  bool Settle();
+  Status PutAll();  // replaces the object by content_
+  // Returns false while FlushSoon's upload is in progress. Otherwise records the result of the upload, if there was
+  // one, and returns true.
+  bool FinishUpload();
 
   storage::ObjectStore& store_;
   const std::string key_;
   std::string content_;
   size_t bytes_in_store_ = 0;
-  std::unique_ptr<std::FILE, Closer> file_;  // the open file in a local store, else null
-  size_t bytes_under_way_ = 0;
-  std::future<Status> under_way_;  // last member: its destructor waits before the others are destroyed
+  std::unique_ptr<std::FILE, Closer> file_;  // the open file in a local store; null for other stores
+  size_t bytes_in_upload_ = 0;
+  std::future<Status> upload_;  // last member: its destructor waits for the upload, which uses the other members
 };
 
 }  // namespace espalier::trainer

@@ -1,7 +1,7 @@
-// The rows to write are in tensors on the owners of the rows: the hidden activations are there after ComputeHidden, and
-// StoredEmbeddings adds the outputs, which all ranks compute. NodeResultsWalk then reads the selected rows on rank 0 in
-// the order of the original ids or of the user's selection, at most bytes_per_read at a time, and passes them to a
-// RowsSink, which writes the files. The other ranks synchronize after each read (WorkInSteps).
+// The rows to write are in distributed tensors: ComputeHidden has stored the hidden activations, and StoredEmbeddings
+// stores the outputs, which all ranks compute. NodeResultsExporter then reads the selected rows on rank 0, in the order
+// of the original ids or of the user's selection, at most bytes_per_read at a time, and passes them to a RowsSink,
+// which writes the files. The other ranks synchronize with rank 0 after each read (WorkInSteps).
 #include "services/trainer/results/node_results.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "services/trainer/evaluation/stored_embeddings.h"
 #include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
-#include "services/trainer/results/decisions.h"
+#include "services/trainer/results/predictions.h"
 
 namespace espalier::trainer {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMaxRowsPerRead = uint64_t{1} << 16;
-constexpr std::chrono::seconds kDeadlineAfterError{10};  // of requests to servers; a server may have ended
+constexpr std::chrono::seconds kTimeoutAfterError{10};  // of requests to servers; a server may have ended
 
 // The selected nodes of a type: those of the request, or all nodes in the order of their ids.
 class WantedNodes {
@@ -67,7 +67,7 @@ Status CommitTo(NodeResultFiles* written, NodeResultsWriter& writer) {
   return Status();
 }
 
-// Receives the rows that NodeResultsWalk reads and writes them to files.
+// Receives the rows that NodeResultsExporter reads and writes them to files.
 class RowsSink {
  public:
   virtual ~RowsSink() = default;
@@ -107,12 +107,12 @@ class PredictionsSink final : public RowsSink {
 
   Status Begin(NodeTypeId type, uint64_t num_rows) override {
     const std::string& name = schema_.NodeTypeName(type);
-    const DecisionShape decisions = ShapeOfDecisions(kind_, width_);
-    RETURN_IF_ERROR(predictions_.Begin({name, num_rows, DType::kU64, decisions.dtype, decisions.row_shape}));
+    const PredictionShape shape = GetPredictionShape(kind_, width_);
+    RETURN_IF_ERROR(predictions_.Begin({name, num_rows, DType::kU64, shape.dtype, shape.row_shape}));
     return has_logits() ? logits_.Begin({name, num_rows, DType::kU64, DType::kF32, {width_}}) : Status();
   }
   Status Append(const Tensor& ids, const Tensor& rows) override {
-    RETURN_IF_ERROR(predictions_.Append(ids, FromTorch(Decide(kind_, ToTorch(rows)))));
+    RETURN_IF_ERROR(predictions_.Append(ids, FromTorch(ToPredictions(kind_, ToTorch(rows)))));
     return has_logits() ? logits_.Append(ids, rows) : Status();
   }
   Status Commit(NodeResultFiles* written) override {
@@ -133,10 +133,10 @@ class PredictionsSink final : public RowsSink {
 using StoredRows = std::map<NodeTypeId, std::string>;
 
 // Reads the selected rows of stored tensors on rank 0 and passes them to a sink, one read per step.
-class NodeResultsWalk {
+class NodeResultsExporter {
  public:
-  NodeResultsWalk(const NodeResultsContext& context, const NodeResultsRequest& request, int64_t width,
-                  StoredRows stored, std::unique_ptr<RowsSink> sink, NodeResultFiles* written)
+  NodeResultsExporter(const NodeResultsContext& context, const NodeResultsRequest& request, int64_t width,
+                      StoredRows stored, std::unique_ptr<RowsSink> sink, NodeResultFiles* written)
       : context_(context),
         request_(request),
         row_bytes_(static_cast<uint64_t>(width) * sizeof(float)),
@@ -164,7 +164,7 @@ class NodeResultsWalk {
       next_row_ = 0;
       RETURN_IF_ERROR(sink_->Begin(type, wanted_->count()));
     } else {
-      RETURN_IF_ERROR(WriteSome(type, tensor));
+      RETURN_IF_ERROR(WriteChunk(type, tensor));
     }
     if (next_row_ >= wanted_->count()) {
       wanted_.reset();
@@ -174,7 +174,7 @@ class NodeResultsWalk {
   }
 
  private:
-  Status WriteSome(NodeTypeId type, const std::string& tensor) {
+  Status WriteChunk(NodeTypeId type, const std::string& tensor) {
     const Deadline deadline = context_.timeouts.ForData();
     const auto originals = wanted_->Slice(next_row_, std::min(rows_per_read_, wanted_->count() - next_row_));
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
@@ -182,7 +182,8 @@ class NodeResultsWalk {
     const Result<Tensor> rows = context_.graph.rows.GatherRows(type, tensor, nodes, deadline);
     if (!rows.ok()) return NotFoundToDataLoss(rows.status());
     if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes_) {
-      return Internal("tensor '" + tensor + "' was returned as " + rows->ToString());
+      return Internal("rows of tensor '" + tensor + "' are " + rows->ToString() + ", expected F32 rows of " +
+                      std::to_string(row_bytes_) + " bytes");
     }
     next_row_ += originals.size();
     context_.phases.Add(originals.size());
@@ -195,14 +196,16 @@ class NodeResultsWalk {
   StoredRows stored_;  // types that are not finished yet
   std::unique_ptr<RowsSink> sink_;
   NodeResultFiles* const written_;
-  std::optional<WantedNodes> wanted_;  // of the first type in stored_, once it is begun
+  std::optional<WantedNodes> wanted_;  // the nodes of the first type in stored_; nullopt before the type is begun
   uint64_t next_row_ = 0;
 };
 
-// Runs `walk`, which is set on rank 0; null: there is nothing to write. The other ranks synchronize after each read.
-Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsWalk> walk, const std::string& what) {
-  context.phases.Begin(RunPhase::kWriting, walk == nullptr ? 0 : walk->CountRows());
-  const auto step = [&]() -> Result<bool> { return walk == nullptr ? Result<bool>(false) : walk->Step(); };
+// Runs `exporter` on rank 0, where null means that there is nothing to write. The other ranks, whose `exporter` is
+// null, synchronize after each read.
+Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsExporter> exporter,
+                    const std::string& what) {
+  context.phases.Begin(RunPhase::kWriting, exporter == nullptr ? 0 : exporter->CountRows());
+  const auto step = [&]() -> Result<bool> { return exporter == nullptr ? Result<bool>(false) : exporter->Step(); };
   return collective::WorkInSteps(Rank(0), step, context.collective, context.timeouts.collective)
       .While("writing " + what);
 }
@@ -216,28 +219,29 @@ StoredRows SelectChosen(const NodeResultsRequest& request, const StoredRows& all
   return chosen;
 }
 
-// Returns the walk over the activations that enter the last layer, or null with the reason in `written`.
-std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context, const Model& model,
-                                              const FullInference& inference, const NodeResultsRequest& request,
-                                              NodeResultFiles* written) {
+// Returns the exporter of the activations that enter the last layer. Returns null, with the reason in `written`, if
+// there is nothing to write.
+std::unique_ptr<NodeResultsExporter> MakeHiddenExporter(const NodeResultsContext& context, const Model& model,
+                                                        const FullInference& inference,
+                                                        const NodeResultsRequest& request, NodeResultFiles* written) {
   if (inference.hidden().empty()) {
     written->not_written["embeddings"] = "a model of one layer has no hidden activations";
     return nullptr;
   }
   StoredRows stored = SelectChosen(request, inference.hidden());
   if (stored.empty()) {
-    written->not_written["embeddings"] = "the model's last layer reads no node type of the chosen nodes";
+    written->not_written["embeddings"] = "the model's last layer reads none of the node types of the chosen nodes";
     return nullptr;
   }
   const int64_t width = model.OutputWidth(model.num_layers() - 2);
-  return std::make_unique<NodeResultsWalk>(context, request, width, std::move(stored),
-                                           std::make_unique<EmbeddingsSink>(context, width), written);
+  return std::make_unique<NodeResultsExporter>(context, request, width, std::move(stored),
+                                               std::make_unique<EmbeddingsSink>(context, width), written);
 }
 
-// Returns the walk over the outputs in the tensors `all`, or null with the reason in `written`. Writes them as
-// embeddings if the task is on edges, otherwise as predictions.
-std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context, const StoredRows& all,
-                                               const NodeResultsRequest& request, NodeResultFiles* written) {
+// Returns the exporter of the outputs in the tensors `all`: as embeddings if the task is on edges, otherwise as
+// predictions. Returns null, with the reason in `written`, if there is nothing to write.
+std::unique_ptr<NodeResultsExporter> MakeOutputsExporter(const NodeResultsContext& context, const StoredRows& all,
+                                                         const NodeResultsRequest& request, NodeResultFiles* written) {
   const bool as_embeddings = request.embeddings_are_outputs;
   StoredRows stored = SelectChosen(request, all);
   if (stored.empty()) {
@@ -252,7 +256,7 @@ std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context
   } else {
     sink = std::make_unique<PredictionsSink>(context);
   }
-  return std::make_unique<NodeResultsWalk>(context, request, width, std::move(stored), std::move(sink), written);
+  return std::make_unique<NodeResultsExporter>(context, request, width, std::move(stored), std::move(sink), written);
 }
 
 }  // namespace
@@ -282,8 +286,8 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const bool writes = context.collective.rank() == Rank(0);
   NodeResultFiles written;
   if (request.embeddings && !request.embeddings_are_outputs) {
-    auto walk = writes ? WalkOfHidden(context, model, inference, request, &written) : nullptr;
-    RETURN_IF_ERROR(WriteInSteps(context, std::move(walk), "embeddings"));
+    auto exporter = writes ? MakeHiddenExporter(context, model, inference, request, &written) : nullptr;
+    RETURN_IF_ERROR(WriteInSteps(context, std::move(exporter), "embeddings"));
   }
   const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
   if (!request.predictions && !outputs_as_embeddings) return written;
@@ -292,12 +296,12 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   StoredEmbeddings outputs(context.graph, context.data, context.collective, context.timeouts);
   Status status = outputs.Store(model, inference, tensor_prefix + "-outputs").While("computing " + what);
   if (status.ok()) {
-    auto walk = writes ? WalkOfOutputs(context, outputs.tensors(), request, &written) : nullptr;
-    status = WriteInSteps(context, std::move(walk), what);
+    auto exporter = writes ? MakeOutputsExporter(context, outputs.tensors(), request, &written) : nullptr;
+    status = WriteInSteps(context, std::move(exporter), what);
   }
-  // Also after an error, because a repeated pass uses another name and would leave these tensors behind.
-  const std::chrono::seconds patience = status.ok() ? context.timeouts.data : kDeadlineAfterError;
-  const Status dropped = outputs.DropInSteps(std::min(context.timeouts.data, patience));
+  // The tensors are dropped even after an error: a repeated pass uses other names and would never drop these.
+  const std::chrono::seconds timeout = status.ok() ? context.timeouts.data : kTimeoutAfterError;
+  const Status dropped = outputs.DropInSteps(std::min(context.timeouts.data, timeout));
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(dropped.While("dropping " + what));
   return written;

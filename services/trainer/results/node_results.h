@@ -1,10 +1,10 @@
 // Writes a trained model's results for nodes, with their original ids, in the format of format/results/node_results.h:
-//   embeddings/   for each node type that has any: the activations that enter the last layer; for tasks on edges, the
-//                 model's outputs
+//   embeddings/   for each node type that has embeddings: the activations that enter the last layer; for tasks on
+//                 edges, the model's outputs
 //   predictions/  for the task's node type: the class (I64), 0 or 1 per class (U8), or the values
 //   logits/       the outputs from which classes were predicted
-// Rank 0 fetches and writes one bounded piece at a time, whatever the size of the graph. The other ranks synchronize
-// with it after each piece.
+// Rank 0 fetches and writes one chunk of bounded size at a time. The other ranks synchronize with rank 0 after each
+// chunk.
 #pragma once
 
 #include <map>
@@ -26,12 +26,13 @@ struct NodeResultsRequest {
   std::optional<ChosenNodes> nodes;
 };
 
-// Returns the request that spec.output.save makes of a task on nodes, for all nodes.
+// Returns the request of spec.output.save for a task on nodes. It selects all nodes.
 NodeResultsRequest RequestNodeResults(const job::DistTraining& job);
-// Returns the request that spec.output.save makes of a task on edges: embeddings alone, because nodes have no
-// predictions.
+// Returns the request of spec.output.save for a task on edges: only embeddings, because nodes have no predictions. It
+// selects all nodes.
 NodeResultsRequest RequestOutputsAsEmbeddings(const job::DistTraining& job);
 
+// The context in which results are written.
 struct NodeResultsContext {
   GraphAccess graph;
   const NodeData& data;
@@ -41,22 +42,22 @@ struct NodeResultsContext {
   storage::ObjectStore* store = nullptr;          // set on rank 0; outlives the call
   std::string folder;                             // key prefix in the store
   PhaseTracker phases = {};
-  // Large enough for the network's throughput, small compared to rank 0's memory.
+  // Upper bound of a chunk's size: large enough for the network's throughput, small compared to rank 0's memory.
   uint64_t bytes_per_read = uint64_t{16} << 20;
 };
 
-// Returns the number of nodes of all seed types.
+// Returns the number of nodes of all seed types in the graph.
 uint64_t CountSeedTypeNodes(const NodeResultsContext& context);
 
-// The files that were written; complete only on rank 0.
+// The files that were written for nodes or edges; complete only on rank 0.
 struct NodeResultFiles {
   std::vector<format::OutputFile> files;
-  std::map<std::string, std::string> not_written;  // kind -> reason
+  std::map<std::string, std::string> not_written;  // kind ("predictions") -> reason
 };
 
-// Writes the requested results after inference.ComputeHidden. Every rank must call it: all ranks compute, and rank 0
-// writes below context.folder, replacing the files of an earlier pass. Rank 0 reads the outputs from a temporary
-// tensor, whose name begins with `tensor_prefix`.
+// Writes the requested results. Call it after inference.ComputeHidden. Every rank must call it: all ranks compute, and
+// rank 0 writes below context.folder, replacing the files of an earlier pass. Rank 0 reads the outputs from temporary
+// distributed tensors, whose names begin with `tensor_prefix`.
 Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           const NodeResultsRequest& request, const std::string& tensor_prefix);
 

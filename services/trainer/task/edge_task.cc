@@ -24,7 +24,7 @@ Result<NodeData> EdgeTask::MakeData(const job::Training& training, const graph::
                                     sampler::RowSource& rows) const {
   ASSIGN_OR_RETURN(NodeData data, NodeData::MakeInputs(training, schema, rows));
   ASSIGN_OR_RETURN(const EdgeTypeId type, job::FindLabeledEdgeType(training.task, schema));
-  data.SetEmbeddings(std::span(&type, 1), schema, training.model.hidden_size);
+  data.SetEdgeTask(std::span(&type, 1), schema, training.model.hidden_size);
   return data;
 }
 
@@ -53,17 +53,18 @@ Result<std::vector<std::string>> EdgeTask::AddHead(const HeadContext& context, M
 
 TaskFacts EdgeTask::Facts(const graph::GraphSchema&) const {
   return {.model_metadata = EdgeModelMetadata(training_.task, target_.num_outputs),
-          .checkpoint_fields = EdgeTaskFields(training_.task, target_.num_outputs),
+          .checkpoint_fields = ListEdgeTaskFields(training_.task, target_.num_outputs),
           .num_edge_outputs = target_.num_outputs};
 }
 
 BatchLoss EdgeTask::MakeLoss(const NodeData&) const {
   return [target = target_, head = head_](const BatchTensors& batch, const torch::Tensor& embeddings) {
-    ESPALIER_CHECK(batch.batch.edges.has_value()) << "a batch without edges";
+    ESPALIER_CHECK(batch.batch.edges.has_value()) << "a mini-batch without seed edges";
     const sampler::EdgeSeeds& edges = *batch.batch.edges;
-    // The backward pass must run even for an empty share: that of batch normalization communicates with other ranks.
+    // The result must depend on `embeddings`: every rank must run the backward pass, in which batch normalization
+    // communicates with the other ranks.
     if (edges.sources.empty()) return embeddings.sum() * 0.0;
-    Result<torch::Tensor> labels = ReadLabels(target, edges.labels);
+    Result<torch::Tensor> labels = ToLabels(target, edges.labels);
     if (!labels.ok()) throw ModelError(std::move(labels).status());
     const torch::Tensor outputs =
         head->Outputs(RowsAt(embeddings, edges.sources), RowsAt(embeddings, edges.destinations));
@@ -73,8 +74,9 @@ BatchLoss EdgeTask::MakeLoss(const NodeData&) const {
 
 Result<std::shared_ptr<TaskEvaluation>> EdgeTask::MakeEvaluation(const EvaluationContext& context) {
   const InferenceOptions& inference = context.inference;
-  EdgeMeasure measure{training_.evaluation.metric, target_,         head_, context.scoring_chunk, inference.timeouts,
-                      inference.before_chunk,      inference.phases};
+  EdgeEvaluationOptions measure{
+      training_.evaluation.metric, target_,         head_, context.scoring_chunk, inference.timeouts,
+      inference.before_chunk,      inference.phases};
   evaluation_ = std::make_shared<EdgeEvaluation>(context.graph, context.data, context.collective, std::move(measure));
   return std::shared_ptr<TaskEvaluation>(evaluation_);
 }

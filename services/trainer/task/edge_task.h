@@ -12,7 +12,7 @@
 
 namespace espalier::trainer {
 
-// Returns the entries of a model file's metadata that the task adds. `num_outputs` is that of the head.
+// Returns the entries that the task adds to a model file's metadata. `num_outputs` is the number of the head's outputs.
 std::map<std::string, std::string> EdgeModelMetadata(const job::Task& task, int64_t num_outputs);
 
 class EdgeTask final : public Task {
@@ -25,11 +25,12 @@ class EdgeTask final : public Task {
                             sampler::RowSource& rows) const override;
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
   std::string ReasonForNoMetric(const NodeData& data) const override;
-  // Reads the labels of the split (MakeEdgeTarget) and adds the submodule "edge_head". The head has as many outputs as
-  // that of the model in context.file if there is one, otherwise as many as the labels need.
+  // Reads the labels of the split (MakeEdgeTarget) and adds the submodule "edge_head". With context.file, the head has
+  // as many outputs as the head in that file; otherwise it has as many as the labels need.
   Result<std::vector<std::string>> AddHead(const HeadContext& context, Model& model) override;
   TaskFacts Facts(const graph::GraphSchema& schema) const override;
-  // The loss is normalized by the number of edges of all trainers (losses.h). Mini-batches must have `edges`.
+  // The loss is divided by the number of seed edges of all trainers (losses.h). Mini-batches must have
+  // MiniBatch::edges (checked).
   BatchLoss MakeLoss(const NodeData& data) const override;
   Result<std::shared_ptr<TaskEvaluation>> MakeEvaluation(const EvaluationContext& context) override;
   ResultsPlan PlanResults(const job::DistTraining& job) const override;

@@ -1,6 +1,6 @@
-// AddHead checks that the model's outputs can be embeddings and makes the scorer of their pairs; the loss and the
-// evaluation share it with the model, whose submodule it is. A relation of the scorer is an edge type of the task, in
-// the order of FindEdgeTypes, which model files and checkpoints record by name.
+// AddHead checks that the model's outputs can be embeddings and makes the scorer, a submodule of the model that the
+// loss and the evaluation also use. The relations of the scorer are the edge types of the task in the order of
+// FindEdgeTypes; model files and checkpoints record them by name.
 #include "services/trainer/task/link_task.h"
 
 #include "services/job/enum_names.h"
@@ -31,7 +31,7 @@ Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, co
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
   if (is_complex && width % 2 != 0) {
     return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
-                           " numbers, and " + job::ToString(scorer) +
+                           " numbers, but " + job::ToString(scorer) +
                            " needs an even width: its values are complex numbers");
   }
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, schema));
@@ -46,14 +46,14 @@ Result<std::vector<std::string>> ListScorerRelations(const job::Training& traini
 // Returns OK if a trainer can hold its share of a step's negatives with embeddings of this width.
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
   const int64_t negatives = job::NegativesOfShare(training, num_trainers);
-  const int64_t most = job::MaxNegativesOfShare(training.task.negatives, width);
-  if (negatives <= most) return Status();
+  const int64_t max_negatives = job::MaxNegativesOfShare(training.task.negatives, width);
+  if (negatives <= max_negatives) return Status();
   return InvalidArgument(
       "spec.training.task.negatives.count: the embeddings of a step's negatives do not fit in a trainer: " +
-      std::to_string(negatives) + " of at most " + std::to_string(most));
+      std::to_string(negatives) + ", expected at most " + std::to_string(max_negatives));
 }
 
-// Returns the document's options. The caller sets the chunk size, the timeouts and what runs between chunks.
+// Returns the options that follow from the document. The caller sets chunk_nodes, timeouts, before_chunk and phases.
 Result<LinkEvaluationOptions> MakeLinkEvaluationOptions(const job::Training& training,
                                                         const graph::GraphSchema& schema) {
   LinkEvaluationOptions options;
@@ -88,7 +88,7 @@ Result<NodeData> LinkTask::MakeData(const job::Training& training, const graph::
                                     sampler::RowSource& rows) const {
   ASSIGN_OR_RETURN(NodeData data, NodeData::MakeInputs(training, schema, rows));
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, schema));
-  data.SetEmbeddings(types, schema, training.model.hidden_size);
+  data.SetEdgeTask(types, schema, training.model.hidden_size);
   return data;
 }
 
@@ -96,8 +96,8 @@ Result<uint64_t> LinkTask::CountSeeds(const NodeData&, const GraphAccess& graph,
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training_.task, graph.schema()));
   uint64_t count = 0;
   for (const EdgeTypeId type : types) {
-    ASSIGN_OR_RETURN(const uint64_t of_type, graph.seeds.CountOfEdges(type, training_.task.split, part));
-    count += of_type;
+    ASSIGN_OR_RETURN(const uint64_t num_edges, graph.seeds.CountOfEdges(type, training_.task.split, part));
+    count += num_edges;
   }
   return count;
 }
@@ -113,7 +113,7 @@ Result<std::vector<std::string>> LinkTask::AddHead(const HeadContext& context, M
 
 TaskFacts LinkTask::Facts(const graph::GraphSchema& schema) const {
   return {.model_metadata = LinkModelMetadata(training_.task, relations_),
-          .checkpoint_fields = LinkTaskFields(training_, schema)};
+          .checkpoint_fields = ListLinkTaskFields(training_, schema)};
 }
 
 BatchLoss LinkTask::MakeLoss(const NodeData&) const {

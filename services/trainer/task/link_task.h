@@ -1,4 +1,4 @@
-// Link prediction: a scorer computes from the embeddings of two nodes how likely an edge between them is.
+// Link prediction: a scorer computes the score of a possible edge from the embeddings of its endpoints (link_scorer.h).
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace espalier::trainer {
 
-// Returns the entries of a model file's metadata that the task adds. `relations` are the canonical names of the edge
-// types of the rows of the parameter `scorer.relation`; empty for the Dot scorer, which has no relations.
+// Returns the entries that the task adds to a model file's metadata. `relations` contains the canonical name of the
+// edge type for each row of the parameter `scorer.relation`; it is empty for the Dot scorer.
 std::map<std::string, std::string> LinkModelMetadata(const job::Task& task, const std::vector<std::string>& relations);
 
 class LinkTask final : public Task {
@@ -26,9 +26,9 @@ class LinkTask final : public Task {
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
   // Links have no labels: the edges of the split are the target.
   std::string ReasonForNoMetric(const NodeData&) const override { return ""; }
-  // Adds the submodule "scorer", with one relation per edge type of the task. InvalidArgument if the model's width
-  // differs from the document's hiddenSize (unless the model is a TorchScript module), if it is odd and the scorer
-  // needs complex numbers, or if a trainer cannot hold its share of a step's negatives.
+  // Adds the submodule "scorer", with one relation per edge type of the task. InvalidArgument if the width of the
+  // model's outputs differs from the document's hiddenSize (unless the model is a TorchScript module), if the width is
+  // odd and the scorer needs complex numbers, or if a trainer cannot hold its share of a step's negatives.
   Result<std::vector<std::string>> AddHead(const HeadContext& context, Model& model) override;
   TaskFacts Facts(const graph::GraphSchema& schema) const override;
   BatchLoss MakeLoss(const NodeData& data) const override;

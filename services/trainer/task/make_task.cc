@@ -15,7 +15,7 @@ std::unique_ptr<Task> MakeTask(const job::Training& training) {
     case job::TaskType::kEdgeRegression: return std::make_unique<EdgeTask>(training);
     case job::TaskType::kLinkPrediction: return std::make_unique<LinkTask>(training);
   }
-  ESPALIER_CHECK(false) << "a task of no type";
+  ESPALIER_CHECK(false) << "unknown task type";
   return nullptr;
 }
 

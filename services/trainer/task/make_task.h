@@ -1,4 +1,4 @@
-// MakeTask and LossFor (ops/losses.h) are the only functions that distinguish tasks by the document's task type.
+// Creates the task of a job. Only MakeTask and ToLossKind (ops/losses.h) depend on the document's task type.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// A task is what a model is trained for: classes or values of nodes (NodeTask) or of edges (EdgeTask), or the edges
-// themselves (LinkTask). This interface has everything that differs between tasks; the rest of the trainer is the same
-// for all of them.
+// A task is what a model predicts: classes or values of nodes (NodeTask) or of edges (EdgeTask), or the edges
+// themselves (LinkTask). This interface contains everything in which tasks differ; the rest of the trainer is the same
+// for every task.
 //
-// A job that only applies a model has a task too: its target and head are then those of the model file.
+// A job that only applies a model has a task too; the head is then that of the model file.
 #pragma once
 
 #include <map>
@@ -20,23 +20,23 @@
 
 namespace espalier::trainer {
 
-// Words for messages.
+// The words that messages use for the task.
 struct TaskWords {
   const char* seeds = "";       // "nodes" or "edges"
-  const char* drawn_edge = "";  // an edge that layers may draw: "edge", or "edge that is not held out"
+  const char* drawn_edge = "";  // an edge that layers may sample: "edge", or "edge that is not held out"
   const char* head = "";        // the part of the model after its layers: "head for edges"; empty: none
 };
 
-// What AddHead reads.
+// The arguments of AddHead.
 struct HeadContext {
   const std::optional<ModelFile>& file;  // the initial model; nullopt: none, or a user's module
   GraphAccess graph;
-  int64_t width = 0;  // of the model's outputs
+  int64_t width = 0;  // width of the model's outputs
   collective::Collective& collective;
   Timeouts timeouts;
 };
 
-// What an evaluation reads. The references outlive it, except `sampling`, which is copied.
+// The arguments of MakeEvaluation. The references must outlive the evaluation, except `sampling`, which is copied.
 struct EvaluationContext {
   GraphAccess graph;
   const NodeData& data;
@@ -46,25 +46,25 @@ struct EvaluationContext {
   uint64_t scoring_chunk = 4096;  // edges or candidates scored at once; affects results
 };
 
-// The results that spec.output.save requests of a task.
+// The results that spec.output.save requests from a task.
 struct ResultsPlan {
   NodeResultsRequest nodes;
   bool edge_predictions = false;                        // see Task::ExportEdgePredictions
-  std::map<std::string, std::string> not_written = {};  // requested kinds that the task does not have -> the reason
+  std::map<std::string, std::string> not_written = {};  // requested kind that the task does not have -> reason
 
   bool is_empty() const { return !nodes.embeddings && !nodes.predictions && !edge_predictions; }
 };
 
-// Made by MakeTask (make_task.h). Functions are called in the order in which they are declared: AddHead after the model
-// is made, and the functions below it after AddHead. Owned by one thread. Every rank has one and calls the same
-// functions.
+// Created by MakeTask (make_task.h). Functions are called in the order in which they are declared: AddHead after the
+// model is created, and the functions below it after AddHead. Owned by one thread. Every rank has a task and calls the
+// same functions.
 class Task {
  public:
   virtual ~Task() = default;
 
   virtual TaskWords words() const = 0;
 
-  // Sets the seeds and the seed type of a plan of mini-batches. InvalidArgument or NotFound names the field of the
+  // Sets plan->seed_type and, for a task on edges, plan->seeds. InvalidArgument or NotFound names the field of the
   // document that does not fit the schema.
   virtual Status PlanSeeds(const graph::GraphSchema& schema, sampler::EpochPlan* plan) const = 0;
   // Resolves the node columns that the job reads: the inputs of `training` and, for a task on nodes, the label. `rows`
@@ -74,25 +74,27 @@ class Task {
   // Returns the number of seeds (nodes or edges) of a part of the task's split. NotFound if the graph lacks the split.
   virtual Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph,
                                       graph::SplitPartName part) const = 0;
-  // Returns why no metric can be computed, because the graph lacks labels; empty if it can. Labels of edges are known
-  // after AddHead.
+  // If the graph lacks labels, so that no metric can be computed, returns a message that says so; otherwise returns "".
+  // A task on edges knows its labels only after AddHead and returns "" before.
   virtual std::string ReasonForNoMetric(const NodeData& data) const = 0;
 
-  // Resolves the target. Adds the head, which reads the model's outputs, as a submodule of `model`, so that the head is
-  // trained, saved and loaded with the model. Returns warnings about labels, the same on every rank. Collective. The
-  // default does nothing.
+  // Adds the head, which reads the model's outputs, as a submodule of `model`, so that the head is trained, saved and
+  // loaded with the model. A task on edges first reads its labels. Returns warnings about labels, the same on every
+  // rank. Every rank must call it. The default does nothing.
   virtual Result<std::vector<std::string>> AddHead(const HeadContext& /*context*/, Model& /*model*/) {
     return std::vector<std::string>();
   }
 
   virtual TaskFacts Facts(const graph::GraphSchema& schema) const = 0;
+  // Returns the loss of training. It shares the head with the task.
   virtual BatchLoss MakeLoss(const NodeData& data) const = 0;
+  // Returns the evaluation that computes the job's metric. It shares the head with the task.
   virtual Result<std::shared_ptr<TaskEvaluation>> MakeEvaluation(const EvaluationContext& context) = 0;
 
   virtual ResultsPlan PlanResults(const job::DistTraining& job) const = 0;
-  // Writes what ResultsPlan::edge_predictions requests (edge_results.h). Called after MakeEvaluation and
-  // inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). `tensor` is a new name. Collective. The
-  // default writes nothing.
+  // Writes the predictions for edges (edge_results.h) if ResultsPlan::edge_predictions is set. Called after
+  // MakeEvaluation and inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). `tensor` is the name of
+  // a distributed tensor that does not exist yet. Every rank must call it. The default writes nothing.
   virtual Result<NodeResultFiles> ExportEdgePredictions(const NodeResultsContext& /*context*/, Model& /*model*/,
                                                         FullInference& /*inference*/, const std::string& /*tensor*/) {
     return NodeResultFiles();

@@ -1,4 +1,4 @@
-// What the files of a run record about its task.
+// Facts about a task that the files of a run record.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace espalier::trainer {
 
 struct TaskFacts {
-  // Entries of the metadata of model files: what the task needs to build the model that the parameters belong to.
+  // Entries of the metadata of model files: the settings from which the head can be built.
   std::map<std::string, std::string> model_metadata = {};
   // Entries of a checkpoint's fields (checkpoint_fields.h) that only this task has.
   std::map<std::string, std::string> checkpoint_fields = {};
-  int64_t num_edge_outputs = 0;  // of the head for edges; 0: there is none
+  int64_t num_edge_outputs = 0;  // number of outputs of the head for edges; 0: there is no such head
 };
 
 }  // namespace espalier::trainer

@@ -1,8 +1,8 @@
-#include "services/trainer/results/decisions.h"
+#include "services/trainer/results/predictions.h"
 
 namespace espalier::trainer {
 
-torch::Tensor Decide(LossKind kind, const torch::Tensor& outputs) {
+torch::Tensor ToPredictions(LossKind kind, const torch::Tensor& outputs) {
   switch (kind) {
     case LossKind::kCrossEntropy: return outputs.argmax(1);
     case LossKind::kBinaryCrossEntropy: return outputs.gt(0).to(torch::kUInt8);
@@ -11,7 +11,7 @@ torch::Tensor Decide(LossKind kind, const torch::Tensor& outputs) {
   return outputs;
 }
 
-DecisionShape ShapeOfDecisions(LossKind kind, int64_t num_outputs) {
+PredictionShape GetPredictionShape(LossKind kind, int64_t num_outputs) {
   switch (kind) {
     case LossKind::kCrossEntropy: return {DType::kI64, {}};
     case LossKind::kBinaryCrossEntropy: return {DType::kU8, {num_outputs}};
