@@ -171,7 +171,8 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
     return failure;
   }
   failure.message = SelectMessage(end);
-  if (!IsProgramContainer(pod, container)) failure.message = "container " + container.name + ": " + failure.message;
+  if (!IsFirstProgramContainer(pod, container))
+    failure.message = "container " + container.name + ": " + failure.message;
   failure.exit_code = end.exit_code;
   if (end.started_at) failure.ran_for = end.finished_at - *end.started_at;
   return failure;
@@ -179,7 +180,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
 
 std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (ProgramHasSucceeded(pod)) return std::nullopt;
-  const bool has_failed = ProgramHasEnded(pod);
+  const bool has_failed = ProgramHasEnded(pod) || HasPartlyFailed(pod);
   // Checked before phase Failed: on a lost node no kubelet reports how the pod ended.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
     return MakeEviction(pod);

@@ -47,13 +47,18 @@ Failure NodeLostFailure(const kube::Job& job) {
   return failure;
 }
 
-// Deletes held pods whose program has failed, which makes the Job fail. Without the deletion the Job would not fail,
-// because the Job controller considers held pods to be running and ends no other pod. The status already contains the
-// cause of the failure ("seen so far").
+// Deletes pods that have partly failed and held pods whose program has failed, which makes the Job fail. Without the
+// deletion the Job would not fail, because the Job controller considers these pods to be running and ends no other pod.
+// The status already contains the cause of the failure ("seen so far").
 void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {
-    if (IsHeld(*pod) && !ProgramHasSucceeded(*pod) && !pod->meta.deletion_requested_at) DeleteHeldPod(builder, *pod);
+    if (pod->meta.deletion_requested_at) continue;
+    if (HasPartlyFailed(*pod)) {
+      builder.Delete(kube::kPods, pod->meta);  // with the grace period of the pod, for trainers that save a checkpoint
+    } else if (IsHeld(*pod) && !ProgramHasSucceeded(*pod)) {
+      DeleteHeldPod(builder, *pod);
+    }
   }
 }
 

@@ -18,6 +18,17 @@ std::string LabelOr(const kube::Pod& pod, const char* label, const std::string& 
   return found == pod.meta.labels.end() ? otherwise : found->second;
 }
 
+// Returns the number of the program container, or nullopt if the container is not one.
+std::optional<uint32_t> FindContainerNumber(const kube::Pod& pod, const kube::ContainerState& container) {
+  const auto component = pod.meta.labels.find(resources::kComponentLabel);
+  for (const api::Role role : api::kRoles) {
+    const bool may_run_role = component == pod.meta.labels.end() || component->second == api::ToString(role);
+    if (!may_run_role) continue;
+    if (const auto number = api::FindContainerNumber(role, container.name)) return number;
+  }
+  return std::nullopt;
+}
+
 // Returns whether `predicate` holds for every program container. Returns false if the pod has none yet.
 template <class Predicate>
 bool EachProgramContainer(const kube::Pod& pod, const Predicate& predicate) {
@@ -46,9 +57,12 @@ bool SucceededByItself(const kube::Pod& pod) {
   });
 }
 
-bool HasUnreadyOtherContainers(const kube::Pod& pod) {
+bool HasSucceeded(const kube::ContainerState& container) { return container.ended && container.ended->succeeded(); }
+
+// Returns whether the pod is unready because of a sidecar, or because one of several programs has succeeded.
+bool HasOtherCauseToBeUnready(const kube::Pod& pod) {
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
-    return !container.ready && !IsProgramContainer(pod, container);
+    return !container.ready && (!IsProgramContainer(pod, container) || HasSucceeded(container));
   });
 }
 
@@ -67,11 +81,11 @@ std::string HolderText(const kube::Pod& pod) {
 }  // namespace
 
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container) {
-  const auto component = pod.meta.labels.find(resources::kComponentLabel);
-  return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
-    const bool may_run_role = component == pod.meta.labels.end() || component->second == api::ToString(role);
-    return may_run_role && api::FindContainerNumber(role, container.name).has_value();
-  });
+  return FindContainerNumber(pod, container).has_value();
+}
+
+bool IsFirstProgramContainer(const kube::Pod& pod, const kube::ContainerState& container) {
+  return FindContainerNumber(pod, container) == 0;
 }
 
 bool ProgramHasEnded(const kube::Pod& pod) {
@@ -81,13 +95,19 @@ bool ProgramHasEnded(const kube::Pod& pod) {
 
 bool ProgramHasSucceeded(const kube::Pod& pod) {
   if (pod.phase == kube::PodPhase::kSucceeded) return true;
-  return EachProgramContainer(
-      pod, [](const kube::ContainerState& container) { return container.ended && container.ended->succeeded(); });
+  return EachProgramContainer(pod, HasSucceeded);
+}
+
+bool HasPartlyFailed(const kube::Pod& pod) {
+  return LabelOr(pod, resources::kComponentLabel, "") == api::ToString(api::Role::kTrainer) && ProgramHasFailed(pod) &&
+         !ProgramHasEnded(pod);
 }
 
 bool ProgramIsReady(const kube::Pod& pod) {
-  if (HasEnded(pod) || pod.meta.deletion_requested_at || !(pod.ready || HasUnreadyOtherContainers(pod))) return false;
-  return EachProgramContainer(pod, [](const kube::ContainerState& container) { return container.ready; });
+  if (HasEnded(pod) || pod.meta.deletion_requested_at || !(pod.ready || HasOtherCauseToBeUnready(pod))) return false;
+  return !ProgramHasSucceeded(pod) && EachProgramContainer(pod, [](const kube::ContainerState& container) {
+    return container.ready || HasSucceeded(container);
+  });
 }
 
 bool IsHeld(const kube::Pod& pod) {
@@ -132,8 +152,9 @@ bool IsFailing(const JobRun& run) {
   if (run.job == nullptr) return false;
   if (run.job->failure_target || run.job->has_failed) return true;
   if (run.job->suspended) return false;  // the Job controller deletes the pods, which ends their programs
-  return std::any_of(run.pods.begin(), run.pods.end(),
-                     [](const kube::Pod* pod) { return IsHeld(*pod) && ProgramHasFailed(*pod); });
+  return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) {
+    return (IsHeld(*pod) && ProgramHasFailed(*pod)) || HasPartlyFailed(*pod);
+  });
 }
 
 bool IsHeldOnlyByOtherContainers(const JobRun& run) {

@@ -19,12 +19,18 @@ inline constexpr std::chrono::seconds kHeldPodGrace{30};
 
 // Returns whether `container` runs the program of the pod's role, or, in a pod without a role label, of any role.
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container);
+// Returns whether `container` is the program container that is named after the role.
+bool IsFirstProgramContainer(const kube::Pod& pod, const kube::ContainerState& container);
 
 // Returns whether the phase is terminal or all program containers have ended, even if other containers still run.
 bool ProgramHasEnded(const kube::Pod& pod);
 // Returns whether the phase is Succeeded or all program containers have ended with exit code 0. That includes a pod in
 // phase Failed in which only other containers failed.
 bool ProgramHasSucceeded(const kube::Pod& pod);
+// Returns whether a trainer of the pod has failed while another one still runs. Kubernetes reports a pod that is never
+// restarted as failed only when all of its containers have ended, and a trainer that waits for the failed one may take
+// minutes.
+bool HasPartlyFailed(const kube::Pod& pod);
 // Returns whether all program containers are ready. Returns false for a pod that is being deleted, and for a pod whose
 // containers are all ready although the pod is not: its node is lost, or it waits for a readiness gate.
 bool ProgramIsReady(const kube::Pod& pod);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/plan/failure.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/testing/scene.h"
 #include "operator/resources/labels.h"
@@ -79,6 +80,40 @@ TEST(ProgramPodTest, TheProgramIsReadyBesideASidecarThatIsNot) {
   pod.containers[1].ready = false;
   EXPECT_FALSE(ProgramIsReady(pod));
   EXPECT_FALSE(ProgramIsReady(PodOfContainers({})));
+}
+
+TEST(ProgramPodTest, APodIsReadyWhileOneOfItsTrainersRunsAndTheOthersHaveSucceeded) {
+  EXPECT_TRUE(ProgramIsReady(PodOfContainers({RunningContainer("trainer"), EndedContainer("trainer-1", 0)})));
+  EXPECT_FALSE(ProgramIsReady(PodOfContainers({EndedContainer("trainer", 0), EndedContainer("trainer-1", 0)})));
+  EXPECT_FALSE(ProgramIsReady(PodOfContainers({RunningContainer("trainer"), EndedContainer("trainer-1", 1)})));
+}
+
+TEST(ProgramPodTest, OneFailedTrainerFailsItsPodWhileOthersRun) {
+  const kube::Pod pod = PodOfContainers({RunningContainer("trainer"), EndedContainer("trainer-1", 65)});
+  EXPECT_TRUE(HasPartlyFailed(pod));
+  const kube::Job job;
+  EXPECT_TRUE(IsFailing({.job = &job, .pods = {&pod}}));
+  const std::optional<Failure> failure = FindFailure(pod);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->exit_code, 65);
+  EXPECT_EQ(failure->message, "container trainer-1: ended with exit code 65");
+  EXPECT_FALSE(HasPartlyFailed(PodOfContainers({EndedContainer("trainer", 74), EndedContainer("trainer-1", 65)})));
+  EXPECT_FALSE(HasPartlyFailed(PodOfContainers({RunningContainer("trainer"), EndedContainer("trainer-1", 0)})));
+  // The containers of servers are restarted.
+  EXPECT_FALSE(HasPartlyFailed(PodOfContainers({RunningContainer("server"), EndedContainer("server-1", 1)}, "server")));
+}
+
+TEST(ProgramPodTest, AJobDoesNotWaitForTrainersBesideAFailedOne) {
+  for (const int exit_code : {65, 137}) {
+    Scene scene = Scene::With({{"trainers", {{"replicas", 2}, {"containersPerPod", 2}}}});
+    scene.Training();
+    scene.cluster().FindPod(scene.TrainerPod(0))->containers.push_back(EndedContainer("trainer-1", exit_code));
+    scene.Settle();
+    scene.SettleAfter(seconds(4));  // causes are collected
+    scene.SettleWithin(testing::kSoon);
+    EXPECT_EQ(scene.status().phase, exit_code == 65 ? api::Phase::kFailed : api::Phase::kTraining);
+    EXPECT_EQ(scene.status().incarnation, exit_code == 65 ? 1 : 2);
+  }
 }
 
 TEST(ProgramPodTest, CompletedIndexesAreCountedOnce) {

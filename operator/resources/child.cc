@@ -35,6 +35,8 @@ Inputs SelectInputs(const Context& context, api::Role role) {
   if (spec.cache_in_memory) inputs.Add("cacheInMemory", true);
   const uint32_t gpus = context.training.spec->job.trainer_gpus;
   if (role == api::Role::kTrainer && gpus > 0) inputs.Add("gpus", gpus);
+  const uint32_t trainers_per_pod = context.training.spec->job.trainer_containers_per_pod;
+  if (role == api::Role::kTrainer && trainers_per_pod > 1) inputs.Add("containersPerPod", trainers_per_pod);
   if (const auto placement = context.placements.find(role); placement != context.placements.end()) {
     inputs.Add("placement", placement->second);
   }

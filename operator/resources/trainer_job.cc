@@ -49,7 +49,9 @@ void AddRank(const Context& context, RolePod* pod) {
     pod->VariableOfPod("ESPALIER_RANK", PodIndexField());
     return;
   }
-  pod->VariableOfPod("ESPALIER_POD_INDEX", PodIndexField())
+  // An image that is older than the other variables refuses a rank that is not below the number of trainers.
+  pod->Variable("ESPALIER_RANK", std::to_string(CountTrainers(context)))
+      .VariableOfPod("ESPALIER_POD_INDEX", PodIndexField())
       .Variable("ESPALIER_TRAINERS_PER_POD", std::to_string(trainers_per_pod))
       .ContainerNumber("ESPALIER_TRAINER_IN_POD");
 }

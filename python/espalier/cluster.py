@@ -155,21 +155,26 @@ class Job:
     def logs(self, role: str = "trainer", index: int = 0, *, previous: bool = False) -> str:
         """Returns the log of a pod of the newest attempt. role: "partitioner", "server", "sampler" or "trainer".
 
-        index: the rank, or the partition of a server. previous: whether to return the log of the container before its
+        index: the rank, or the partition of a server, whose first container is read. previous: whether to return the log of the container before its
         last restart. NotFound: the pod does not exist yet, or does not exist any more.
         """
         if role not in _ROLES:
             raise errors.InvalidArgument(f"{role!r} is no role: expected one of {', '.join(_ROLES)}")
+        place, container = index, role
+        if role == "trainer":  # rank r is container r % C of pod r // C, if a pod has C trainers
+            trainers = self._read()["spec"].get("trainers", {})
+            place, number = divmod(index, trainers.get("containersPerPod", 1))
+            container = f"{role}-{number}" if number else role
         with _translated_errors():
             pods = self._cluster.pods.list_namespaced_pod(
                 self.namespace, label_selector=f"espalier.io/job={self.name},app.kubernetes.io/component={role}",
                 _request_timeout=_REQUEST_SECONDS).items
-            pods = [pod for pod in pods if _index(pod) == index]
+            pods = [pod for pod in pods if _index(pod) == place]
             if not pods:
                 raise errors.NotFound(f"{self.name} has no pod of {role} {index}")
             newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp)
             response = self._cluster.pods.read_namespaced_pod_log(
-                newest.metadata.name, self.namespace, container=role, previous=previous, _preload_content=False,
+                newest.metadata.name, self.namespace, container=container, previous=previous, _preload_content=False,
                 _request_timeout=_REQUEST_SECONDS)
             return response.data.decode(errors="replace")
 
@@ -321,7 +326,7 @@ def _has_succeeded(document):
 
 
 def _index(pod):
-    """Returns the rank of a pod of a Job or StatefulSet."""
+    """Returns the number of a pod of a Job or StatefulSet."""
     labels = pod.metadata.labels
     index = labels.get("batch.kubernetes.io/job-completion-index", labels.get("apps.kubernetes.io/pod-index", "0"))
     return int(index)

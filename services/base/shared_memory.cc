@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <cerrno>
 #include <string>
@@ -47,6 +48,13 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::OpenFile(const std::string& 
   const auto size = static_cast<uint64_t>(file.st_size);
   if (size != 0 && size != bytes) {
     return InvalidArgument(doing + ": the file has " + std::to_string(size) + " bytes; delete it, or use another one");
+  }
+  struct statvfs file_system = {};
+  if (fstatvfs(descriptor.get(), &file_system) != 0) return FromErrno(errno, doing);
+  const uint64_t capacity = uint64_t{file_system.f_blocks} * file_system.f_frsize;  // 0: no limit
+  if (capacity > 0 && capacity < bytes) {
+    return InvalidArgument(doing + ": its file system has only " + std::to_string(capacity) +
+                           " bytes: enlarge it, or share less memory");
   }
   if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) return FromErrno(errno, doing);
   return MapBytes(std::move(descriptor), bytes, doing);

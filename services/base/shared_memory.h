@@ -24,7 +24,8 @@ class SharedMemory {
   static Result<std::shared_ptr<SharedMemory>> Map(Descriptor descriptor);
   // Creates or opens the file and maps it. All processes must pass the same `bytes` (at least 1), and none may truncate
   // the file: an access beyond its end, or to a page for which the file system has no room, ends the process with
-  // SIGBUS. The file stays until it is deleted. InvalidArgument: the file exists and has another size.
+  // SIGBUS. The file stays until it is deleted. InvalidArgument: the file exists and has another size, or its file
+  // system is smaller.
   static Result<std::shared_ptr<SharedMemory>> OpenFile(const std::string& path, uint64_t bytes);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;

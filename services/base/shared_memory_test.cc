@@ -68,6 +68,10 @@ TEST(SharedMemoryTest, ProcessesShareAFile) {
   EXPECT_EQ(other_size.message(), "opening 6000 bytes of shared memory in " + path +
                                       ": the file has 5000 bytes; delete it, or use another one");
   ASSERT_EQ(unlink(path.c_str()), 0);
+  const Status too_large = SharedMemory::OpenFile(path, uint64_t{1} << 60).status();
+  EXPECT_EQ(too_large.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(too_large.message().find("its file system has only "), std::string::npos) << too_large.ToString();
+  ASSERT_EQ(unlink(path.c_str()), 0);
   EXPECT_EQ(SharedMemory::OpenFile(path, 0).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(SharedMemory::OpenFile(path + "/none", 1).status().code(), StatusCode::kNotFound);
 }

@@ -1,9 +1,11 @@
 // status.lastError names the pod if the operator knows it. Otherwise the pods are ranked by the operator's own rules
 // (plan/failure.h). Within the pod, a container that has failed comes first, then one that failed before its last
-// restart, then one that is stuck; among equals, a program container comes first.
+// restart, then one that is stuck; among equals, a program container comes first, and then the one with the
+// stronger failure.
 #include "operator/kubectl/view/failed_pod.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "operator/api/program_container.h"
 #include "operator/plan/failure.h"
@@ -28,12 +30,21 @@ int Weight(const JobPod& member, const kube::ContainerState& container) {
   return IsStuck(container) ? 2 + program_bonus : 0;
 }
 
+// Returns the rank of the container's failure by the operator's rules (plan/failure.h).
+CauseRank RankFailure(const JobPod& member, const kube::ContainerState& container) {
+  const std::optional<kube::ContainerEnd>& end = HasFailed(container.ended) ? container.ended : container.last_ended;
+  return HasFailed(end) ? plan::FindFailure(member.pod, container, *end).rank : CauseRank::kNone;
+}
+
 FailedPod MakeFailedPod(const JobPod& member) {
   FailedPod failed{.member = member, .container = api::ToString(member.role)};
+  const auto strength = [&](const kube::ContainerState& container) {
+    return std::pair(Weight(member, container), RankFailure(member, container));
+  };
   const kube::ContainerState* worst = nullptr;
   for (const kube::ContainerState& container : member.pod.containers) {
-    const int weight = Weight(member, container);
-    if (weight > 0 && (worst == nullptr || weight > Weight(member, *worst))) worst = &container;
+    if (Weight(member, container) == 0) continue;
+    if (worst == nullptr || strength(container) > strength(*worst)) worst = &container;
   }
   if (worst == nullptr) return failed;
   failed.container = worst->name;

@@ -32,8 +32,8 @@ void CopyText(const std::string& text, std::array<char, size>* to) {
   text.copy(to->data(), size - 1);
 }
 
-// Returns the boot id and the host name. Containers of one machine have the same boot id but different names; machines
-// with the same name have different boot ids.
+// Returns the boot id and the host name. Containers of one machine have the same boot id but different names, except
+// that those of one Kubernetes pod have the same name. Machines with the same name have different boot ids.
 std::string IdentifyHost() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
