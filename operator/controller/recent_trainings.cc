@@ -1,5 +1,6 @@
-// An LRU cache: a list in order of last use, and a map from job to list position. An entry is used only for the record
-// with the same address. It holds a reference to that record, so the address cannot be reused while the entry exists.
+// An LRU cache: a list in order of last use, and a map from job to list position. Read returns an entry's training only
+// for the record with the same address; for another record of the job, it parses again and copies the parsed spec if
+// the spec is equal. An entry holds a reference to its record, so the address cannot be reused while the entry exists.
 #include "operator/controller/recent_trainings.h"
 
 namespace espalier::ctl::controller {

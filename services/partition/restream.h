@@ -25,8 +25,8 @@ class Restream {
 
   // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the previous pass.
   void StartPass();
-  // Assigns `vertex` to the partition with the best score. `neighbors` has each neighbor as often as there are edges to
-  // it, in any order. If this number is the same for all neighbors of all vertices, each neighbor may be passed once.
+  // Assigns `vertex` to the partition with the best score. `neighbors` contains each neighbor once per edge to it, in
+  // any order. If all pairs of neighbors in the graph have the same number of edges, each neighbor may be passed once.
   void Place(uint64_t vertex, std::span<const uint32_t> neighbors) { PutAt(vertex, Choose(vertex, neighbors)); }
   // Prefetch the memory that Place reads for a vertex and for a neighbor.
   void PrefetchVertex(uint64_t vertex) const {
@@ -47,8 +47,9 @@ class Restream {
   // better, or equal and its number lower.
   void UpdateBest(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best);
   uint32_t FindEmptiest(uint64_t vertex) const;
-  // Return the load of the partition as a fraction of its capacity, under the fullest constraint in which the vertex
-  // has weight: before and after the vertex is added, and after it is added `times` times.
+  // Return the load of the partition as a fraction of its capacity, for the constraint with the largest fraction among
+  // those in which the vertex has weight. FullnessBefore: without the vertex; FullnessAfter: with it; Fullness: with
+  // its weight added `times` times.
   double FullnessBefore(uint64_t vertex, uint32_t partition) const { return Fullness(vertex, partition, 0); }
   double FullnessAfter(uint64_t vertex, uint32_t partition) const { return Fullness(vertex, partition, 1); }
   double Fullness(uint64_t vertex, uint32_t partition, int times) const;
@@ -60,7 +61,8 @@ class Restream {
   std::vector<double> capacities_;      // by constraint
   std::vector<uint64_t> loads_;         // [partition, constraint]
   std::vector<uint16_t> partition_of_;  // num_partitions_ before the vertex is visited for the first time
-  // By partition: edges to the current vertex; 0 between vertices. The last element counts unvisited neighbors.
+  // By partition: number of edges to the vertex for which Choose was called; all 0 between calls. The last element
+  // counts unvisited neighbors.
   std::vector<uint64_t> affinity_;
 };
 

@@ -30,8 +30,8 @@ struct FeatureCacheOptions {
   // Node columns of the graph whose rows are cached, at least one. Attached tensors cannot be cached, because they
   // change.
   std::vector<std::pair<NodeTypeId, std::string>> columns;
-  // Limit for the rows, their index and the node ids of the steps that are sampled ahead, in bytes, at least 1. The
-  // mini-batches that are sampled ahead may take as many bytes in addition.
+  // Limit in bytes, at least 1, for the cached rows, their index, and the node ids of the mini-batches that are sampled
+  // ahead. These mini-batches themselves may take as many bytes again.
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;  // 1 to 1000: mini-batches sampled ahead of the one whose rows are read
 };
@@ -52,8 +52,8 @@ class FeatureCache {
   Result<Tensor> GatherNodeRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                                 const Deadline& deadline);
 
-  // Returns how many rows all mini-batches before the newest one have found in the cache and fetched from servers.
-  // Thread-safe.
+  // Returns the number of rows that were found in the cache and the number that were fetched from servers, over all
+  // mini-batches before the newest one, and the bytes of these rows. Thread-safe.
   sampler::RowCacheCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns how many of the FeatureCacheOptions::memory_bytes were in use at the end of the mini-batch before the
   // newest one. Thread-safe.
@@ -70,7 +70,7 @@ class FeatureCache {
 
   FeatureCache(const DistGraph& graph, const std::vector<sampler::ColumnDescription>& columns,
                const FeatureCacheOptions& options);
-  // Begins the step of the next mini-batch, which reads these nodes, by NodeTypeId. Copies them.
+  // Begins the step of the next mini-batch, which reads the rows of `nodes` (indexed by NodeTypeId). Copies `nodes`.
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes);
   // Ends the step that has begun, if there is one, and publishes the counts.
   void EndStep() ABSL_LOCKS_EXCLUDED(mutex_);

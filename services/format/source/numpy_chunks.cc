@@ -61,7 +61,7 @@ Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, con
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
-    // The body may have allocated memory for the rows that were counted.
+    // The body may have allocated memory for exactly the rows that the first pass counted.
     if (tensor.num_rows() != num_rows[chunk]) {
       return Aborted(array.files[chunk] + " had " + std::to_string(num_rows[chunk]) + " rows and now has " +
                      std::to_string(tensor.num_rows()) + ": it changes while it is read");

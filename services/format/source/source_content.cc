@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-constexpr size_t kMaxDescriptionBytes = size_t{64} << 20;
+constexpr size_t kMaxReadDescriptionBytes = size_t{64} << 20;
 
 // Returns the text of the description, or nullopt if it does not exist, is too large or, in a local folder,
 // cannot be read.
@@ -26,7 +26,7 @@ Result<std::optional<std::string>> ReadDescription(const std::string& uri, const
                                                    const SourceAccess& access) {
   if (storage::IsLocalUri(uri)) {
     ASSIGN_OR_RETURN(const std::string path, storage::ToLocalPath(uri));
-    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxDescriptionBytes);
+    Result<std::string> text = ReadFile((fs::path(path) / name).string(), kMaxReadDescriptionBytes);
     return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
@@ -34,7 +34,7 @@ Result<std::optional<std::string>> ReadDescription(const std::string& uri, const
   const Result<storage::ObjectInfo> info = at.store->Head(key);
   if (info.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
   if (!info.ok()) return info.status();
-  if (info->size_bytes > kMaxDescriptionBytes) return std::optional<std::string>();
+  if (info->size_bytes > kMaxReadDescriptionBytes) return std::optional<std::string>();
   ASSIGN_OR_RETURN(std::string text, at.store->Get(key));
   return std::optional(std::move(text));
 }

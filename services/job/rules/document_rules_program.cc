@@ -116,7 +116,8 @@ std::vector<Rule> ScriptRules() {
 
 std::vector<Rule> ProgramRules() {
   std::vector<Rule> rules = {
-      // check_fields.cc reports a missing spec.training, depending on SpecTraining.
+      // No C++ check: check_fields.cc reports a missing spec.training, because the caller decides whether the field is
+      // required (SpecTraining in job/runs_on.h).
       {.at = "spec",
        .cel = "has(self.training) || has(self.trainers.program)",
        .message = kTrainingOrProgram,

@@ -14,7 +14,8 @@
 
 namespace espalier::storage {
 
-// Thread-safe; concurrent calls use separate connections. A key is root + "/" + key in the bucket.
+// Thread-safe; concurrent calls use separate connections. The key `key` of this store is the key `root + "/" + key`
+// of the bucket, or `key` if `root` is "".
 class S3Store final : public ObjectStore {
  public:
   // `root` is "" or a valid key (object_key.h).

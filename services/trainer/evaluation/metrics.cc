@@ -1,7 +1,7 @@
-// Accuracy and F1 keep integer counts; RocAuc keeps all scores; errors and ranks keep a sum for each chunk.
-// MergeOverRanks gathers the serialized statistics of all ranks and rebuilds the accumulator from them in rank order.
-// Counts do not depend on the order, scores are sorted, and chunk sums are added in chunk order, so that every rank has
-// the same bits and the value does not depend on the distribution of chunks over ranks.
+// Accuracy and F1 keep integer counts; ROC AUC keeps all scores; mean squared and absolute error, MRR and hits@k keep a
+// sum for each chunk. MergeOverRanks gathers the serialized statistics of all trainers and rebuilds the accumulator
+// from them in rank order. Counts do not depend on the order, scores are sorted, and chunk sums are added in chunk
+// order, so that every rank has the same bits and the value does not depend on the distribution of chunks over ranks.
 #include "services/trainer/evaluation/metrics.h"
 
 #include <algorithm>

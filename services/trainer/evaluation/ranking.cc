@@ -14,7 +14,7 @@ void RankCounter::Add(std::span<const float> candidates) {
   }
   higher_ += higher;
   equal_ += equal;
-  num_nan_ += candidates.size() - lower - higher - equal;  // comparisons with NaN
+  num_nan_ += candidates.size() - lower - higher - equal;  // the rest: comparisons with NaN are false
 }
 
 void RankCounter::Remove(float candidate) {
