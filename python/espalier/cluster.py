@@ -155,8 +155,9 @@ class Job:
     def logs(self, role: str = "trainer", index: int = 0, *, previous: bool = False) -> str:
         """Returns the log of a pod of the newest attempt. role: "partitioner", "server", "sampler" or "trainer".
 
-        index: the rank, or the partition of a server, whose first container is read. previous: whether to return the log of the container before its
-        last restart. NotFound: the pod does not exist yet, or does not exist any more.
+        index: the rank, or for a server the partition: the log is then that of the pod's first container. previous:
+        whether to return the log of the container before its last restart. NotFound: the pod does not exist yet, or
+        does not exist any more.
         """
         if role not in _ROLES:
             raise errors.InvalidArgument(f"{role!r} is no role: expected one of {', '.join(_ROLES)}")

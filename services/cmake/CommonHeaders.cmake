@@ -11,6 +11,7 @@ function(espalier_share_common_headers)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
+  # CLI11 is included by few files, but it is slow to compile.
   espalier_add_common_headers(espalier_common_headers <CLI/CLI.hpp>)
   if(ESPALIER_TESTS)
     espalier_add_common_headers(espalier_common_test_headers <gmock/gmock.h> <gtest/gtest.h>)

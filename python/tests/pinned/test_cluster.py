@@ -157,6 +157,15 @@ class Jobs(unittest.TestCase):
             self.assertIn("prints-server-0-1/", asked[-1])
             self.assertEqual(job.logs("partitioner", previous=True), "log of partitioner\n")
             self.assertIn("previous=true", asked[-1])
+
+            document = training("pairs", run_policy={"cleanPodPolicy": "None"})
+            document["spec"]["trainers"].update(replicas=4, containersPerPod=2)
+            pairs = submit(document)
+            pairs.wait(timeout=120, progress=False)
+            self.assertEqual(pairs.logs("trainer", 2), "log of trainer\n")
+            self.assertIn("pairs-trainer-1-1-", asked[-1])
+            self.assertEqual(pairs.logs("trainer", 3), "log of trainer-1\n")
+            self.assertIn("pairs-trainer-1-1-", asked[-1])
         with self.assertRaisesRegex(ep.NotFound, "no pod of trainer 2"):
             job.logs(index=2)
         with self.assertRaisesRegex(ep.InvalidArgument, "'cook' is no role"):
