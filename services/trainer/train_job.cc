@@ -127,9 +127,9 @@ class TrainerRun {
     if (!count.ok() || *count == 0) return;
     const std::string word = part == SplitPartName::kTest ? "test" : "validation";
     const bool cannot_stop = part == SplitPartName::kValidation && job_.training.evaluation.patience > 0;
-    Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined and null in the results: of the " +
+    Warn(ResultKey(word, job_.training.evaluation.metric) + " is undefined and null in the results: among the " +
          std::to_string(*count) + " " + word + " " + parts_.task->words().seeds + " of split '" +
-         job_.training.task.split + "' " + reason +
+         job_.training.task.split + "', " + reason +
          (cannot_stop ? "; early stopping has no effect, and training ends after the last epoch" : ""));
   }
 

@@ -200,8 +200,8 @@ TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
   EXPECT_TRUE(outcome.test.has_value());
   EXPECT_THAT(
       outcome.warnings,
-      ElementsAre(AllOf(StartsWith("validationRocAuc is undefined and null in the results: of the 120 validation "
-                                   "nodes of split 'random' all labels are equal"),
+      ElementsAre(AllOf(StartsWith("validationRocAuc is undefined and null in the results: among the 120 validation "
+                                   "nodes of split 'random', no class has both positive and negative labels"),
                         HasSubstr("early stopping has no effect"))));
   const auto result = nlohmann::json::parse(*espalier::ReadFile(folder.path() + "/result.json", 1 << 20));
   EXPECT_EQ(result["warnings"], nlohmann::json(outcome.warnings));
@@ -210,7 +210,7 @@ TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
       Relabeled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? -1 : c; });
   job.training.evaluation.metric = job::Metric::kAccuracy;
   EXPECT_THAT(TrainSmall(unlabeled, job).warnings,
-              ElementsAre(HasSubstr("of the 120 validation nodes of split 'random' none has a label; early stopping")));
+              ElementsAre(HasSubstr("among the 120 validation nodes of split 'random', no row has a label; early stopping")));
 }
 
 TEST(WarningsTest, ReportsEmptyPartsTogether) {

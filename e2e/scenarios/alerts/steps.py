@@ -202,7 +202,7 @@ def lower_memory_limit(world, alerts):
     namespace = world.namespace
     [(name, pod)] = [(name, pod) for name, pod in namespace.pods("steady", "trainer").items()
                      if pod["status"]["phase"] == "Running"]
-    near = alerts.expect("EspalierMemoryNearLimit", namespace=namespace.name, pod=name)
+    near = alerts.expect("EspalierMemoryNearLimit", namespace=namespace.name, pod=name, container="trainer")
     [(_, used)] = world.prometheus.now(
         f'max_over_time(espalier_process_unreclaimable_bytes{{namespace="{namespace.name}", pod="{name}"}}[30s])')
     with memory_limit(pod, int(TIGHT * used)):

@@ -15,7 +15,7 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr const char* kNoLabel = "none has a label";
+constexpr const char* kNoLabel = "no row has a label";
 
 // Writes statistics as 64-bit words, which the ranks exchange.
 class WordWriter {
@@ -318,7 +318,7 @@ Result<double> MetricAccumulator::RocAuc() const {
   }
   if (scores_.empty()) return FailedPrecondition(kNoLabel);
   if (curves == 0) {
-    return FailedPrecondition("all labels are equal, but ROCAUC needs positive and negative labels of a class");
+    return FailedPrecondition("no class has both positive and negative labels, which ROCAUC needs");
   }
   return sum / static_cast<double>(curves);
 }

@@ -25,7 +25,7 @@ bool HigherIsBetter(job::Metric metric);
 // The value of a metric on a part of a split.
 struct MetricValue {
   std::optional<double> value;  // nullopt: undefined
-  std::string undefined;        // why it is undefined, as a clause about the part's rows: "none has a label"
+  std::string undefined;        // why it is undefined, as a clause about the part's rows: "no row has a label"
 };
 
 // Accumulates one metric. Thread-compatible. Unlabeled rows (losses.h) do not count.
