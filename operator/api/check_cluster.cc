@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "absl/strings/str_join.h"
 #include "operator/api/program_container.h"
 
 namespace espalier::ctl::api {
@@ -30,7 +31,7 @@ std::vector<UriField> ListUriFields(const job::DistTraining& job) {
           {"spec.output.nodesUri", job.output_nodes_uri, {Role::kTrainer}}};
 }
 
-// Returns the path of a file: URI or plain path, normalized and without a trailing slash.
+// Returns the path that `uri`, a plain path or a "file:" URI, names: normalized and without a trailing slash.
 std::filesystem::path ToPath(const std::string& uri) {
   std::string path = uri;
   if (path.starts_with("file://")) {
@@ -117,8 +118,8 @@ void CheckUri(const UriField& field, const Spec& spec, std::vector<std::string>*
   }
 }
 
-// Refuses sidecars and init containers with names of program containers: the operator would read their exit messages as
-// those of the role's program.
+// Refuses sidecars and init containers with names that program containers get if containersPerPod is larger, such as
+// "trainer-1" beside one trainer: the operator would read their exit messages as those of the role's program.
 void CheckContainerNames(const Spec& spec, Role role, std::vector<std::string>* violations) {
   const uint32_t programs = CountProgramContainers(spec, role);
   const std::string field = std::string("spec.") + FieldName(role);
@@ -186,9 +187,7 @@ espalier::Status CheckSpecForCluster(const Spec& spec) {
   CheckPartitionersShareFolder(spec, &violations);
   for (const Role role : {Role::kServer, Role::kTrainer}) CheckContainerNames(spec, role, &violations);
   if (violations.empty()) return {};
-  std::string text;
-  for (const std::string& violation : violations) text += (text.empty() ? "" : "\n") + violation;
-  return InvalidArgument(text);
+  return InvalidArgument(absl::StrJoin(violations, "\n"));
 }
 
 }  // namespace espalier::ctl::api

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/api/status.h"
+#include "operator/kube/condition.h"
 
 namespace espalier::ctl::api {
 namespace {
@@ -17,11 +18,6 @@ int64_t CountAt(const Json& value, JsonPath path) {
 double NumberAt(const Json& value, JsonPath path) {
   const Json* found = kube::Find(value, path);
   return found != nullptr && found->is_number() ? found->get<double>() : 0;
-}
-
-std::optional<kube::WallTime> TimeAt(const Json& value, JsonPath path) {
-  const Result<kube::WallTime> time = kube::ParseTime(kube::StringAt(value, path));
-  return time.ok() ? std::optional(*time) : std::nullopt;
 }
 
 // Returns the object at `path`, or an empty one.
@@ -42,7 +38,7 @@ std::vector<Condition> ReadConditions(const Json& status) {
     // Skips conditions of other writers: if the operator wrote them back as its own, those writers could not remove
     // them.
     if (!IsOurCondition(condition.type) || FindCondition(read, condition.type) != nullptr) continue;
-    const kube::WallTime changed = TimeAt(item, {"lastTransitionTime"}).value_or(kube::WallTime{});
+    const kube::WallTime changed = kube::TimeAt(item, {"lastTransitionTime"}).value_or(kube::WallTime{});
     SetCondition(&read, std::move(condition), changed);
   }
   return std::move(read.conditions);
@@ -87,7 +83,7 @@ std::optional<Progress> ReadProgress(const Json& status) {
                     .percent = NumberAt(json, {"percent"}),
                     .eta_seconds = kube::IntegerAt(json, {"etaSeconds"}),
                     .metrics = {},
-                    .last_updated = TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{}),
+                    .last_updated = kube::TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{}),
                     .phase = {},
                     .phase_percent = {}};
   progress.metrics = MetricsFromJson(ObjectAt(json, {"metrics"}));
@@ -124,8 +120,8 @@ Status StatusFromJson(const Json& json) {
                 .replicas = {},
                 .trainer_replicas = CountAt(json, {"trainerReplicas"}),
                 .selector = kube::StringAt(json, {"selector"}),
-                .started_at = TimeAt(json, {"startTime"}),
-                .finished_at = TimeAt(json, {"completionTime"}),
+                .started_at = kube::TimeAt(json, {"startTime"}),
+                .finished_at = kube::TimeAt(json, {"completionTime"}),
                 .last_error = ReadLastError(json),
                 .child_refs = {},
                 .progress = ReadProgress(json)};

@@ -29,7 +29,7 @@ using kube::Json;
 
 // Processor time in seconds.
 struct Cpu {
-  double of_operator = 0;
+  double operator_process = 0;
   double server = 0;   // of the fake API server, for requests of the operator
   double cluster = 0;  // of the fake cluster
 };
@@ -115,7 +115,8 @@ void Run(int num_jobs, int num_idle, int workers) {
   const clockid_t cluster_clock = GetCpuClock(cluster_thread);
   const auto cpu_now = [&] {
     Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(cluster_clock)};
-    cpu.of_operator = client::CpuSeconds(process_clock) - client::CpuSeconds(user_clock) - cpu.server - cpu.cluster;
+    cpu.operator_process =
+        client::CpuSeconds(process_clock) - client::CpuSeconds(user_clock) - cpu.server - cpu.cluster;
     return cpu;
   };
   const Cpu before = cpu_now();
@@ -150,11 +151,11 @@ void Run(int num_jobs, int num_idle, int workers) {
   const auto print_cpu = [&](const char* what, double cpu_seconds) {
     std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
   };
-  print_cpu("CPU per job, operator", after.of_operator - before.of_operator);
+  print_cpu("CPU per job, operator", after.operator_process - before.operator_process);
   print_cpu("CPU per job, fake API server", after.server - before.server);
   print_cpu("CPU per job, fake cluster", after.cluster - before.cluster);
   std::printf("%-34s %.1f, each %.2f ms CPU\n", "reconciles per job", num_reconciles / num_jobs,
-              (after.of_operator - before.of_operator) * 1000 / num_reconciles);
+              (after.operator_process - before.operator_process) * 1000 / num_reconciles);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());
   std::printf("%-34s %.3f s (%d idle jobs)\n", "new job after idle jobs", new_seconds, num_idle);

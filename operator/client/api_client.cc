@@ -1,12 +1,16 @@
 // All calls go through SendWithRetries, which takes a token of the rate limit, sends the request and decides about a
-// retry. Whether a retry is safe follows from the transport's code (FailedPrecondition: not executed; Unavailable:
-// perhaps executed) and from HttpRequest::repeatable. ListPages halves the page size when a page is too large for the
-// transport or the parser.
+// retry. A request without a response is sent once more if that is safe, which follows from the transport's code
+// (FailedPrecondition: not executed; Unavailable: perhaps executed) and from HttpRequest::repeatable. A response 429 or
+// 503 with Retry-After is followed by up to kMaxRepeats retries. ListPages halves the page size when a page is too
+// large for the transport or the parser.
 #include "operator/client/api_client.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "operator/kube/object_meta.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -29,10 +33,6 @@ std::string DescribeCall(const char* verb, const Resource& resource, const std::
   return std::string(verb) + " " + std::string(resource.plural) + (name_space.empty() ? "" : " in " + name_space);
 }
 
-ObjectKey ToKey(const Json& object) {
-  return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
-}
-
 bool IsSuccess(int code) { return code >= 200 && code < 300; }
 
 Status ToError(const HttpResponse& response) {
@@ -44,8 +44,8 @@ Status ToError(const HttpResponse& response) {
 std::optional<seconds> ParseRetryAfter(const HttpResponse& response) {
   if (response.code != 429 && response.code != 503) return std::nullopt;
   const std::string text = response.Header("Retry-After");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-  return seconds(std::stol(text));
+  const std::optional<uint32_t> delay = ParseNumber<uint32_t>(text);
+  return delay ? std::optional(seconds(*delay)) : std::nullopt;
 }
 
 // Replaces the transport's kFailedPrecondition (the server has not executed the request) by kUnavailable. In results of
@@ -218,7 +218,7 @@ Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, c
 }
 
 Result<Json> ApiClient::Create(const Resource& resource, const Json& object) {
-  return CallForObject("CREATE", resource, ToKey(object),
+  return CallForObject("CREATE", resource, kube::ReadObjectKey(object),
                        kube::CreateRequest(resource, object, options_.field_manager));
 }
 
@@ -232,7 +232,7 @@ Result<Json> ApiClient::Review(const Resource& resource, const Json& object) {
 }
 
 Result<Json> ApiClient::Replace(const Resource& resource, const Json& object) {
-  return CallForObject("REPLACE", resource, ToKey(object),
+  return CallForObject("REPLACE", resource, kube::ReadObjectKey(object),
                        kube::ReplaceRequest(resource, object, options_.field_manager));
 }
 
@@ -247,7 +247,7 @@ Result<Json> ApiClient::ApplyStatus(const Resource& resource, const Json& object
 Result<Json> ApiClient::ApplyTo(const Resource& resource, const Json& object, kube::ApplyOptions options,
                                 const std::string& subresource) {
   if (options.field_manager.empty()) options.field_manager = options_.field_manager;
-  return CallForObject(subresource.empty() ? "APPLY" : "APPLY status of", resource, ToKey(object),
+  return CallForObject(subresource.empty() ? "APPLY" : "APPLY status of", resource, kube::ReadObjectKey(object),
                        kube::ApplyRequest(resource, object, options, subresource));
 }
 

@@ -3,7 +3,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -66,11 +67,8 @@ Result<ServerUrl> ParseServerUrl(std::string_view text) {
 }
 
 Result<uint16_t> ParsePort(std::string_view text) {
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) {
-    return InvalidArgument("expected a port from 1 to 65535");
-  }
+  const uint16_t port = ParseNumber<uint16_t>(text).value_or(0);
+  if (port == 0) return InvalidArgument("expected a port from 1 to 65535");
   return port;
 }
 

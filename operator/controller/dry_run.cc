@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "operator/kube/api_error.h"
 #include "operator/resources/labels.h"
 
@@ -81,9 +82,7 @@ Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::
     const std::vector<std::string> of_script = FindScriptPolicyViolations(policy, *training.spec);
     lines.insert(lines.end(), of_script.begin(), of_script.end());
   }
-  std::string all;
-  for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
-  return all;
+  return absl::StrJoin(lines, "\n");
 }
 
 // Returns the name of the list item that `selector` selects, or "" if there is none. The selector is the text between
@@ -131,7 +130,7 @@ bool BeginsWithField(const std::string& path, const std::string& field) {
 }
 
 // Returns the path below spec.<role> of the field that sets the value at `path` of the role's container. Returns
-// nullopt if no field of the role sets it, or if the role's template sets it too.
+// nullopt if no field of the role sets it, or if the role's template sets it too. (A template cannot set the image.)
 std::optional<std::string> FindContainerField(const kube::Json& container, const api::RoleSpec& role,
                                               const std::string& path) {
   const kube::Json* const of_template =

@@ -21,7 +21,7 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
                                             "Progress requests without the expected response.")),
       registry_(registry),
       restarts_(registry.AddCounter("espalier_operator_restarts_total",
-                                    "Trainer groups started after the first one of their job.")),
+                                    "Incarnations of trainers after the first one of their job.")),
       counted_failures_(registry.AddCounter("espalier_operator_counted_failures_total",
                                             "Failures that count towards the backoffLimit of a job.")),
       succeeded_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that have ended.",
@@ -56,12 +56,13 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   telemetry::Labels labels = {{"job_namespace", key.name_space}, {"job_name", key.name}};
   if (job.incarnation == nullptr) {
     job.incarnation = registry_.AddTemporaryGauge("espalier_operator_job_incarnation_count",
-                                                  "Trainer groups that the job has started.", labels);
+                                                  "Incarnation of the job's trainers.", labels);
   }
   job.incarnation->Set(static_cast<double>(after->incarnation));
   if (is_same_phase) return;
   labels["phase"] = ToPhaseLabel(jobs_, *after);
-  job.info.reset();  // before the new gauge is added: an empty phase and Pending have the same series
+  // The old gauge is removed before the new one is added, because an empty phase and Pending have the same series.
+  job.info.reset();
   job.info =
       registry_.AddTemporaryGauge("espalier_operator_job_info", "1 for each DistTraining and its phase.", labels);
   job.info->Set(1);

@@ -1,7 +1,7 @@
-// Children come from the caches. GET and LIST requests read Secrets, events and objects without the job's label, which
-// are in no cache, and children for which a cache may be stale; they are sent only if the plan needs the objects.
-// JobMemory stores the results that later reconciles may use. NotFound is a result, not an error; every other error
-// ends the reconcile.
+// Children come from the caches. GET and LIST requests read what no cache contains (Secrets, events, objects without
+// the job's label) and children for which a cache may be stale. They are sent only if the plan needs the objects.
+// JobMemory stores the results that later reconciles may use. NotFound is a result, not an error. For Kueue's flavors
+// and priority classes, PermissionDenied is a result too. Every other error ends the reconcile.
 #include "operator/controller/observe.h"
 
 #include <algorithm>
@@ -150,7 +150,8 @@ Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Ob
   return Status();
 }
 
-// Returns the keys that `secret` lacks (without keys if the Secret itself is missing), or nullopt if it has all keys.
+// Returns the name of the Secret, and those of `wanted.keys` that it lacks; no keys if it does not exist. Returns
+// nullopt if no key is missing.
 std::optional<plan::Observed::MissingSecret> FindMissingKeys(const SecretReference& wanted,
                                                              const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};
@@ -216,7 +217,7 @@ Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& tra
   const kube::ObjectKey& job = training.meta.key;
   if (lookups.certificates) {
     std::optional<Certificates> certificates =
-        memory.FindCertificates(job, training.meta.uid, lookups.certificates_read_since);
+        memory.FindCertificates(job, training.meta.uid, lookups.certificates_must_be_read_since);
     if (!certificates) {
       ASSIGN_OR_RETURN(certificates, ReadCertificates(client, training));
       memory.RememberCertificates(job, training.meta.uid, *certificates, kCertificatesLifetime);

@@ -110,9 +110,9 @@ TEST_F(ObserveTest, RereadsCertificatesWhenCacheIsTooOld) {
   ASSERT_EQ(job.NumRequests("GET", "/secrets/"), 1);
   const kube::WallTime read_at = job.now;
   job.now += std::chrono::seconds(20);
-  Ask({.certificates = true, .certificates_read_since = read_at});
+  Ask({.certificates = true, .certificates_must_be_read_since = read_at});
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 1);
-  Ask({.certificates = true, .certificates_read_since = job.now});
+  Ask({.certificates = true, .certificates_must_be_read_since = job.now});
   EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
 }
 

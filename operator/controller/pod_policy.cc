@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "operator/api/program_container.h"
 #include "services/base/uri_scheme.h"
 #include "services/job/checks/check_uris.h"
@@ -73,12 +74,6 @@ class Finder {
   std::vector<PodReference> found_;
 };
 
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 // Returns the path of the reference in the document, or nullopt if the document does not contain it. Searches the
 // role's own fields first.
 std::optional<std::string> FindInDocument(const Json& spec, api::Role role, const PodReference& wanted) {
@@ -123,12 +118,13 @@ Result<std::string> FindViolation(const PodPolicy& policy, const PodReference& r
     case Kind::kServiceAccount:
       if (AllowsAccount(policy, reference.name)) return std::string();
       return "the service account " + quoted + " is not allowed here: omit it, so that the job's own is used" +
-             (policy.service_accounts->empty() ? "" : ", or use one of " + Join(*policy.service_accounts));
+             (policy.service_accounts->empty() ? ""
+                                               : ", or use one of " + absl::StrJoin(*policy.service_accounts, ", "));
     case Kind::kImage:
       if (AllowsImage(policy, reference.name)) return std::string();
       return "the image " + quoted + " is not allowed here: " +
              (policy.images->empty() ? "omit it, so that the operator's is used"
-                                     : "expected an image that begins with " + Join(*policy.images));
+                                     : "expected an image from " + absl::StrJoin(*policy.images, ", "));
     case Kind::kSecret: {
       ASSIGN_OR_RETURN(const bool is_allowed, AllowsSecret(policy, reference.name, read_labels));
       if (is_allowed) return std::string();
@@ -147,7 +143,7 @@ bool AllowsImage(const PodPolicy& policy, const std::string& image) {
     if (!image.starts_with(allowed)) return false;
     const std::string_view rest = std::string_view(image).substr(allowed.size());
     if (rest.empty() || allowed.ends_with('/') || rest.front() == '/') return true;
-    // The rest is a tag or digest. If it contains a '/', it begins with the port of a different registry.
+    // The rest must be a tag or digest. A rest such as ":5000/x" begins with the port of a different registry.
     return (rest.front() == ':' || rest.front() == '@') && rest.find('/') == std::string_view::npos;
   });
 }
@@ -173,10 +169,10 @@ std::vector<std::string> FindScriptPolicyViolations(const PodPolicy& policy, con
   const job::Script& script = *spec.job.program->script;
   const std::string field = "spec.trainers.program.script";
   if (!AllowsScript(policy, script)) {
-    violations.push_back(
-        field + (script.config_map.empty() ? ".uri" : ".configMapKeyRef.name") + ": the script '" + script.Describe() +
-        "' is not allowed here: " +
-        (policy.scripts->empty() ? "use a program in an image" : "expected a script from " + Join(*policy.scripts)));
+    violations.push_back(field + (script.config_map.empty() ? ".uri" : ".configMapKeyRef.name") + ": the script '" +
+                         script.Describe() + "' is not allowed here: " +
+                         (policy.scripts->empty() ? "use a program in an image"
+                                                  : "expected a script from " + absl::StrJoin(*policy.scripts, ", ")));
   }
   const auto without_slash = [](const std::string& url) {
     return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;

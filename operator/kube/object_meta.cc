@@ -3,7 +3,7 @@
 namespace espalier::ctl::kube {
 namespace {
 
-// Returns the field, or null if it is absent or null: Go omits empty fields, other encoders write null.
+// Returns the field, or nullptr if it is absent or JSON null: Go omits empty fields, other encoders write null.
 const Json* FindField(const Json& meta, std::string_view field) {
   const Json* const found = Find(meta, {field});
   return found == nullptr || found->is_null() ? nullptr : found;
@@ -78,6 +78,10 @@ Status ReadDeletion(const Json& json, ObjectMeta* meta) {
 }
 
 }  // namespace
+
+ObjectKey ReadObjectKey(const Json& object) {
+  return {StringAt(object, {"metadata", "namespace"}), StringAt(object, {"metadata", "name"})};
+}
 
 Result<ObjectMeta> ParseObjectMeta(const Json& object) {
   const Json* const json = Find(object, {"metadata"});

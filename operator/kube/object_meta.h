@@ -1,4 +1,4 @@
-// metadata of an object, which all kinds share.
+// The metadata of an object, which has the same fields for all kinds.
 #pragma once
 
 #include <map>
@@ -32,6 +32,9 @@ struct ObjectMeta {
   std::chrono::seconds deletion_grace{0};         // deletionGracePeriodSeconds
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
+
+// Returns the namespace and name in an object's metadata; "" where there is none.
+ObjectKey ReadObjectKey(const Json& object);
 
 // Parses an object's metadata, without managedFields. Returns InvalidArgument if the object has no name or if a field
 // has the wrong type.

@@ -1,7 +1,10 @@
 // Paths follow the API conventions: /api/VERSION for the core group, /apis/GROUP/VERSION for other groups, then
-// namespace, resource and name. All parts from callers are percent-encoded. Empty query parameters are left out. Bodies
+// namespace, resource and name. Names and namespaces are percent-encoded. Empty query parameters are left out. Bodies
 // are JSON, even for server-side apply, whose media type is YAML (see PrintForYaml).
 #include "operator/kube/request.h"
+
+#include "operator/kube/object_meta.h"
+#include "services/base/percent_encoding.h"
 
 namespace espalier::ctl::kube {
 namespace {
@@ -11,7 +14,7 @@ class Query {
   // Adds a parameter, unless the value is empty.
   void Add(std::string_view name, std::string_view value) {
     if (value.empty()) return;
-    text_ += (text_.empty() ? "?" : "&") + std::string(name) + "=" + PercentEncode(value);
+    text_ += (text_.empty() ? "?" : "&") + std::string(name) + "=" + PercentEncode(value, SlashEncoding::kEncode);
   }
   const std::string& text() const { return text_; }
 
@@ -22,17 +25,14 @@ class Query {
 std::string CollectionPath(const Resource& resource, const std::string& name_space) {
   std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
   path += resource.version;
-  if (resource.namespaced && !name_space.empty()) path += "/namespaces/" + PercentEncode(name_space);
+  if (resource.namespaced && !name_space.empty())
+    path += "/namespaces/" + PercentEncode(name_space, SlashEncoding::kEncode);
   return path + "/" + std::string(resource.plural);
 }
 
 std::string ObjectPath(const Resource& resource, const ObjectKey& key, const std::string& subresource = "") {
-  std::string path = CollectionPath(resource, key.name_space) + "/" + PercentEncode(key.name);
+  std::string path = CollectionPath(resource, key.name_space) + "/" + PercentEncode(key.name, SlashEncoding::kEncode);
   return subresource.empty() ? path : path + "/" + subresource;
-}
-
-ObjectKey ToKey(const Json& object) {
-  return {StringAt(object, {"metadata", "namespace"}), StringAt(object, {"metadata", "name"})};
 }
 
 HttpRequest MakeRequest(const char* method, std::string target) {
@@ -121,7 +121,7 @@ HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options) 
 }
 
 HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
-  const ObjectKey key = ToKey(object);
+  const ObjectKey key = ReadObjectKey(object);
   Query query;
   query.Add("fieldManager", field_manager);
   HttpRequest request = MakeRequestWithBody("POST", CollectionPath(resource, key.name_space) + query.text(),
@@ -133,7 +133,7 @@ HttpRequest CreateRequest(const Resource& resource, const Json& object, const st
 HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
   Query query;
   query.Add("fieldManager", field_manager);
-  return MakeRequestWithBody("PUT", ObjectPath(resource, ToKey(object)) + query.text(), "application/json",
+  return MakeRequestWithBody("PUT", ObjectPath(resource, ReadObjectKey(object)) + query.text(), "application/json",
                              Print(object));
 }
 
@@ -146,7 +146,7 @@ HttpRequest ApplyRequest(const Resource& resource, const Json& object, const App
     query.Add("dryRun", "All");
     query.Add("fieldValidation", "Strict");
   }
-  return MakeRequestWithBody("PATCH", ObjectPath(resource, ToKey(object), subresource) + query.text(),
+  return MakeRequestWithBody("PATCH", ObjectPath(resource, ReadObjectKey(object), subresource) + query.text(),
                              "application/apply-patch+yaml", PrintForYaml(object));
 }
 
@@ -169,21 +169,6 @@ HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const 
                {"propagationPolicy", ToString(options.propagation)}};
   if (options.grace_period_seconds.has_value()) body["gracePeriodSeconds"] = *options.grace_period_seconds;
   return MakeRequestWithBody("DELETE", ObjectPath(resource, key), "application/json", Print(body));
-}
-
-std::string PercentEncode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string encoded;
-  for (const char c : text) {
-    if (kUnreserved.find(c) != std::string_view::npos) {
-      encoded += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += {'%', kHex[byte >> 4], kHex[byte & 0xF]};
-  }
-  return encoded;
 }
 
 }  // namespace espalier::ctl::kube

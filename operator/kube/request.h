@@ -71,7 +71,4 @@ HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, co
                               const std::string& field_manager, const std::string& subresource = "");
 HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options);
 
-// Percent-encodes all characters except the unreserved ones (RFC 3986, section 2.3).
-std::string PercentEncode(std::string_view text);
-
 }  // namespace espalier::ctl::kube

@@ -1,10 +1,10 @@
 #include "operator/kube/workload.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "operator/kube/condition.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::kube {
 namespace {
@@ -15,24 +15,18 @@ std::string ReadPodGroup(const Json& object) {
   return StringAt(object, {"spec", "template", "spec", "schedulingGroup", "podGroupName"});
 }
 
-std::optional<int64_t> ParseNumber(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 bool Job::HasCompleted(const std::string& index) const {
-  const std::optional<int64_t> wanted = ParseNumber(index);
+  const std::optional<int64_t> wanted = ParseNumber<int64_t>(index);
   std::string_view rest = completed_indexes;
   while (wanted && !rest.empty()) {
     const std::string_view range = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), range.size() + 1));
     const size_t dash = range.find('-');
-    const std::optional<int64_t> first = ParseNumber(range.substr(0, dash));
-    const std::optional<int64_t> last = dash == std::string_view::npos ? first : ParseNumber(range.substr(dash + 1));
+    const std::optional<int64_t> first = ParseNumber<int64_t>(range.substr(0, dash));
+    const std::optional<int64_t> last =
+        dash == std::string_view::npos ? first : ParseNumber<int64_t>(range.substr(dash + 1));
     if (first && last && *first <= *wanted && *wanted <= *last) return true;
   }
   return false;

@@ -1,6 +1,6 @@
 // Each Add... function declares one subcommand. The parser's callback stores the command in *chosen. The command
-// captures its flags as a shared_ptr, so that they live as long as it does. All subcommands have the same flags of the
-// cluster.
+// captures its flags as a shared_ptr, so that they live as long as it does. All subcommands also have the flags that
+// select a cluster (AddClusterFlags).
 #include "operator/kubectl/flags.h"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ constexpr const char* kSuspendFooter = R"(Example:
   kubectl espalier suspend cora     # the job writes a checkpoint, then its pods are deleted
   kubectl espalier resume cora)";
 
-// Parses a timeout as kubectl does: a Go duration in hours, minutes, seconds and milliseconds, or seconds without a
-// unit. Returns nullopt if it is invalid or longer than a day.
+// Parses a timeout in a subset of kubectl's syntax: a Go duration in whole hours, minutes, seconds and milliseconds, or
+// whole seconds without a unit. Returns nullopt if it is invalid or longer than a day.
 std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view text) {
   constexpr std::chrono::nanoseconds kMaxTimeout = std::chrono::hours(24);
   const std::pair<std::string_view, std::chrono::nanoseconds> units[] = {{"ms", std::chrono::milliseconds(1)},
@@ -64,14 +64,15 @@ std::optional<std::chrono::nanoseconds> ParseRequestTimeout(std::string_view tex
   while (!text.empty()) {
     uint32_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number > 86'400'000) return std::nullopt;
+    if (error != std::errc()) return std::nullopt;
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     if (text.empty() && has_unit) return std::nullopt;  // "1m30"
     const auto unit = std::find_if(std::begin(units), std::end(units),
                                    [text](const auto& one) { return text.starts_with(one.first); });
     if (!text.empty() && unit == std::end(units)) return std::nullopt;
-    total += int64_t{number} * (text.empty() ? std::chrono::nanoseconds(std::chrono::seconds(1)) : unit->second);
-    if (total > kMaxTimeout) return std::nullopt;
+    const std::chrono::nanoseconds one = text.empty() ? std::chrono::seconds(1) : unit->second;
+    if (number > (kMaxTimeout - total) / one) return std::nullopt;
+    total += int64_t{number} * one;
     if (!text.empty()) text.remove_prefix(unit->first.size());
     has_unit = true;
   }
@@ -145,13 +146,13 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<LogsFlags>();
   command->add_option("name", flags->name, "A DistTraining")->required();
   command->add_option("--role", flags->role, "Only pods with this role")->check(CLI::IsMember(RoleNames()));
-  command->add_option("--rank", flags->rank, "Only pods with this rank; for servers, the partition")
+  command->add_option("--rank", flags->rank, "Only pods with this rank: a server's partition, else the pod's index")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
   CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Print new lines until the pods end");
   command->add_flag("-p,--previous", flags->previous, "Logs of the containers before their last restart")
       ->excludes(follow);
   command->add_flag("--timestamps", flags->timestamps, "Print the time of each line");
-  command->add_option("--tail", flags->tail_lines, "Only this number of last lines per pod")
+  command->add_option("--tail", flags->tail_lines, "Only this number of last lines per log")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   command->add_option("--max-pods", flags->max_pods, "Maximum number of program containers whose logs are read at once")
       ->check(CLI::Range(size_t{1}, size_t{1024}))

@@ -1,5 +1,9 @@
 // kubectl-espalier: kubectl runs it as `kubectl espalier`; it also works on its own. A signal stops the command through
 // a stop token; a second signal ends the process.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <thread>
 
@@ -32,9 +36,9 @@ void PrintToUser(const std::string& line) {
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
 
-// Connects with a kubeconfig, as kubectl does. In a pod without a kubeconfig, uses the pod's service account, unless
-// the user has chosen a cluster or a file. A kubeconfig that exists but cannot be used is an error: the service account
-// might belong to another cluster.
+// Connects with a kubeconfig, as kubectl does. If no kubeconfig exists, and the user has chosen no kubeconfig, context,
+// cluster or user, uses the service account of the pod that this process is in, if any. All other errors are returned:
+// the service account might belong to another cluster.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::FindKubeConfigPaths(flags.kubeconfig, environment);
@@ -45,7 +49,9 @@ Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentM
   Result<client::Connection> connection = client::LoadKubeConfig(options);
   const bool has_chosen =
       options.paths_are_chosen || !flags.context.empty() || flags.overrides.chooses_a_cluster_or_user();
-  if (connection.ok() || has_chosen || connection.status().code() != StatusCode::kNotFound) return connection;
+  const auto exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0 || errno != ENOENT; };
+  const bool has_file = std::any_of(options.paths.begin(), options.paths.end(), exists);
+  if (connection.ok() || has_chosen || has_file) return connection;
   Result<client::Connection> pod = client::LoadInClusterConnection(environment);
   if (!pod.ok()) return connection;
   RETURN_IF_ERROR(client::Impersonate(flags.overrides, &*pod));

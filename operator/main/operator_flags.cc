@@ -7,10 +7,10 @@
 #include "operator/client/kube_config.h"
 #include "operator/client/yaml_json.h"
 #include "services/base/file.h"
+#include "services/base/host_port.h"
 #include "services/base/uri_scheme.h"
 #include "services/job/checks/check_uris.h"
 #include "services/job/fields/field_table.h"
-#include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::process {
@@ -144,7 +144,7 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option(
          "--allowed-scripts", flags->allowed_scripts,
          "Comma-separated places of programs' scripts: s3://bucket/prefix, ConfigMap/NAME, or ConfigMap for all "
-         "of the job's namespace; `-`: none; default: all.")
+         "ConfigMaps of the job's namespace; `-`: none; default: all.")
       ->envname("ESPALIER_ALLOWED_SCRIPTS")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -183,7 +183,7 @@ Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   return Status();
 }
 
-// Checks the name of an extended resource: DOMAIN/NAME, where the domain is not kubernetes.io.
+// Checks the name of an extended resource: DOMAIN/NAME, where the domain is neither kubernetes.io nor below it.
 Status CheckGpuResource(const std::string& name) {
   const size_t slash = name.find('/');
   const std::string domain = name.substr(0, slash);
@@ -207,7 +207,7 @@ Status CheckMetricsFlags(const OperatorFlags& flags) {
     return InvalidArgument("only one of --metrics-certificate and --metrics-key is set: set both, or neither");
   }
   if (!flags.metrics_listen.empty()) {
-    return telemetry::ParseHostPort(flags.metrics_listen).status().While("--metrics-listen");
+    return ParseHostPort(flags.metrics_listen).status().While("--metrics-listen");
   }
   if (!flags.metrics_certificate.empty()) return InvalidArgument("--metrics-certificate: needs --metrics-listen");
   return Status();
@@ -241,7 +241,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
 
 Status CheckOperatorFlags(const OperatorFlags& flags) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(flags.log_format).status().While("--log-format"));
-  RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
+  RETURN_IF_ERROR(ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
   RETURN_IF_ERROR(CheckMetricsFlags(flags));
   if (flags.cluster_wide && !flags.name_space.empty()) {
     return InvalidArgument("--namespace and --cluster-wide are both set: set only one of them");
@@ -265,8 +265,8 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   RETURN_IF_ERROR(CheckGpuResource(flags.gpu_resource));
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
-  // A leader must have time for a second renewal before renew_deadline (LeaseCallTimeout), and renew_deadline must be
-  // over before another process may lead.
+  // --lease-renew-seconds must leave a leader time for a second renewal if the first one hangs (LeaseCallTimeout), and
+  // must be over before the Lease expires, because another process may lead then.
   const bool in_order =
       flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds > 2 * flags.lease_retry_seconds;
   if (flags.leader_elect && !in_order) {

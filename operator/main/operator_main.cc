@@ -15,12 +15,6 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-int Fail(const Status& status, ExitCode code) {
-  Log(Level::kError, "cannot continue", {{"error", status}, {"exit_code", static_cast<int>(code)}});
-  telemetry::WriteTermination(status, code);
-  return static_cast<int>(code);
-}
-
 // Ends the process at once: other threads may be writing, and another process is about to lead.
 void EndWithoutLease() { EndAtOnce("espalier-operator: the lease is lost\n", ExitCode::kUnavailable); }
 
@@ -60,7 +54,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const Envi
   ASSIGN_OR_RETURN(const client::Connection connection, MakeConnection(flags, environment));
   ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
                    client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
-  telemetry::StopSignal& stop = telemetry::StopSignal::Install();  // ignores SIGPIPE, which the metrics port needs
+  telemetry::StopSignal& stop = telemetry::StopSignal::Install();  // also ignores SIGPIPE, for the metrics port
   ASSIGN_OR_RETURN(const std::unique_ptr<metrics_port::MetricsPort> metrics_port,
                    StartMetricsPort(flags, *transport, metrics));
   const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
@@ -97,14 +91,16 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
   }
-  if (const Status checked = CheckOperatorFlags(flags); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
+  if (const Status checked = CheckOperatorFlags(flags); !checked.ok())
+    return telemetry::Fail(checked, ExitCode::kBadDocument);
   const EnvironmentMap environment = ReadEnvironment();
-  if (const Status ready = client::InitializeCpprest(); !ready.ok()) return Fail(ready, ExitCode::kBug);
-  if (const Status logging = SetUpLogging(flags); !logging.ok()) return Fail(logging, ExitCode::kBadDocument);
+  if (const Status ready = client::InitializeCpprest(); !ready.ok()) return telemetry::Fail(ready, ExitCode::kBug);
+  if (const Status logging = SetUpLogging(flags); !logging.ok())
+    return telemetry::Fail(logging, ExitCode::kBadDocument);
   telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
 
   const Result<ExitCode> ended = Run(flags, app, environment);
-  if (!ended.ok()) return Fail(ended.status(), ToExitCode(ended.status().code()));
+  if (!ended.ok()) return telemetry::Fail(ended.status(), ToExitCode(ended.status().code()));
   return static_cast<int>(*ended);
 }
 

@@ -166,9 +166,10 @@ class Operator {
     client_.Stop();
     controller_.Stop(Deadline::After(kStopTimeout));
     events_.Stop(Deadline::After(kLastEventsTimeout));
-    if (!drained) {
-      // No other process may lead while this one might still write: the lease is left to expire.
-      Log(Level::kWarning, "running reconciles did not end in time; the lease is not released and expires");
+    if (!drained) Log(Level::kWarning, "running reconciles did not end in time");
+    if (!drained && elector_) {
+      // No other process may lead while this one might still write.
+      Log(Level::kWarning, "the lease is not released and expires");
     } else if (elector_) {
       elector_->StopAndRelease();
     }

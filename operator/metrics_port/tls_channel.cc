@@ -1,9 +1,9 @@
 // A channel is an SSL object on the connection's own descriptor. SSL_read and SSL_write also do the handshake, so a
 // channel has no state of its own: when OpenSSL must read or write first, the channel reports the event to wait for.
 //
-// The kubelet replaces a mounted Secret by renaming a symbolic link to a folder. At each new connection, device, inode
-// and modification time of both files are therefore compared with the values at the last reading; if they differ, the
-// files are read again.
+// The kubelet replaces a mounted Secret by renaming a symbolic link to a folder. Open, which is called for each new
+// connection, therefore compares the device, inode and modification time of both files with the values at the last
+// successful reading; if they differ, it reads the files again.
 #include "operator/metrics_port/tls_channel.h"
 
 #include <openssl/ssl.h>
@@ -123,7 +123,8 @@ Result<ContextHandle> ReadContext(const CertificateFiles& files) {
 
 struct TlsChannels::State {
   CertificateFiles files;  // empty: a fixed certificate
-  Versions versions{};     // of the files when they were last read
+  Versions versions{};     // of the files whose certificate is used
+  Versions failed{};       // of the files at the last reading that failed
   ContextHandle context;
 };
 
@@ -147,12 +148,13 @@ Result<std::unique_ptr<TlsChannels>> TlsChannels::FromPair(const pki::KeyAndCert
 std::unique_ptr<telemetry::AdminChannel> TlsChannels::Open(int descriptor) {
   if (!state_->files.certificate.empty()) {
     const Versions versions = ReadVersions(state_->files);
-    if (versions != std::exchange(state_->versions, versions)) {
+    if (versions != state_->versions) {
       Result<ContextHandle> renewed = ReadContext(state_->files);
       if (renewed.ok()) {
+        state_->versions = versions;  // after an error, the next connection tries again
         state_->context = *std::move(renewed);
         telemetry::Log(telemetry::Level::kInfo, "certificate of the metrics port read again");
-      } else {
+      } else if (versions != std::exchange(state_->failed, versions)) {
         telemetry::Log(telemetry::Level::kWarning, "the metrics port keeps its previous certificate",
                        {{"error", renewed.status()}});
       }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/str_join.h"
 #include "operator/plan/gangs.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/restart_policy.h"
@@ -68,7 +69,7 @@ bool HasUserVolumes(const api::Spec& spec, Role role) {
          !kube::ListAt(spec.role(role).pod_template, {"spec", "volumes"}).empty();
 }
 
-// Returns the first pod without containers of each role with user volumes.
+// Returns, for each role with user volumes, the first pod that waits for its containers.
 std::vector<const kube::Pod*> PodsWithoutContainers(const api::DistTraining& training, const World& world) {
   std::vector<const kube::Pod*> waiting;
   for (const Role role : api::kRoles) {
@@ -187,22 +188,17 @@ std::chrono::seconds EventReadInterval(std::chrono::microseconds missing_for) {
                     kMaxEventReadInterval);
 }
 
-std::string JoinNames(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Blocker MakeSecretBlocker(const std::vector<Observed::MissingSecret>& missing) {
   std::vector<std::string> absent;
   std::string incomplete;
   for (const Observed::MissingSecret& secret : missing) {
     if (secret.keys.empty()) absent.push_back(secret.name);
-    if (!secret.keys.empty()) incomplete += "; the Secret " + secret.name + " lacks " + JoinNames(secret.keys);
+    if (!secret.keys.empty())
+      incomplete += "; the Secret " + secret.name + " lacks " + absl::StrJoin(secret.keys, ", ");
   }
   if (absent.empty()) return {.reason = kSecretKeyMissing, .message = incomplete.substr(2)};
   return {.reason = kSecretMissing,
-          .message = "the document names Secrets that do not exist: " + JoinNames(absent) + incomplete};
+          .message = "the document names Secrets that do not exist: " + absl::StrJoin(absent, ", ") + incomplete};
 }
 
 }  // namespace
@@ -286,7 +282,7 @@ void WriteLastError(PlanBuilder& builder) {
                                        .pod = blocker->pod};
     return;
   }
-  // Clears the error of a blocker that no longer exists. The cause of a restart in progress is kept.
+  // Clears the error of a blocker that no longer exists. The failure that caused the newest restart is kept.
   if (status.last_error && status.last_error->reason != status.restart_reason) status.last_error.reset();
 }
 

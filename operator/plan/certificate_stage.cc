@@ -1,8 +1,8 @@
 // Creates what the pods of all roles need before they start: Service, ServiceAccount, NetworkPolicy, the ConfigMap with
 // the document, and certificates.
 //
-// No watch covers Secrets. They are read every ten minutes, and earlier if a pod cannot mount its volumes, or ends with
-// 77 and a message about certificates: then a Secret may be missing or unusable.
+// No watch covers Secrets. They are read every ten minutes, and earlier if a pod waits long for its containers, or if a
+// container ends with exit code 77 and a message about certificates: then a Secret may be missing or unusable.
 #include "operator/plan/certificate_stage.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::vector<const kube::Pod*> PodsWithCertificates(const api::DistTraining& trai
   return pods;
 }
 
-// Returns whether a container's current or previous run ended because of a certificate.
+// Returns whether a container that is not ready has ended because of a certificate, now or before its last restart.
 bool EndedByCertificates(const kube::Pod& pod) {
   const auto is_by_certificate = [&pod](const kube::ContainerState& container,
                                         const std::optional<kube::ContainerEnd>& end) {
@@ -65,8 +65,8 @@ bool EndedByCertificates(const kube::Pod& pod) {
 
 }  // namespace
 
-std::optional<kube::WallTime> CertificatesReadSince(const api::DistTraining& training, const World& world,
-                                                    kube::WallTime now) {
+std::optional<kube::WallTime> RequiredCertificateReadTime(const api::DistTraining& training, const World& world,
+                                                          kube::WallTime now) {
   if (!IsManaged(training)) return std::nullopt;
   const std::vector<const kube::Pod*> pods = PodsWithCertificates(training, world);
   if (std::any_of(pods.begin(), pods.end(), [](const kube::Pod* pod) { return EndedByCertificates(*pod); })) {
@@ -104,7 +104,7 @@ std::vector<Role> RolesWithCertificates(const api::DistTraining& training) {
   return {Role::kServer, Role::kSampler, Role::kTrainer};
 }
 
-void MakeShared(PlanBuilder& builder) {
+void ApplySharedObjects(PlanBuilder& builder) {
   const resources::Context context = builder.context();
   const std::string inputs = resources::InputsOfShared(context);
   const auto apply = [&](const kube::Resource& resource, const std::string& name,

@@ -1,6 +1,7 @@
 // Classify maps the end of one container to a rank and a retry rule. FindFailure finds the failure of a pod: first a
-// disruption or a lost node, then the failure of its strongest container, which becomes 75 if the pod's deletion was
-// requested earlier and SIGTERM may have caused the failure. StrongestFailure compares the pods of a group.
+// disruption or a lost node, then the strongest failure of its containers. If SIGTERM may have caused that failure,
+// because the pod's deletion was requested before, it counts as 75 with the lowest rank. StrongestFailure compares the
+// pods of a group.
 #include "operator/plan/failure.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by
 
 constexpr FailureRule kByMemory{CauseRank::kMemory, Retry::kCounted}, kByError{CauseRank::kError, Retry::kCounted},
     kByCredentials{CauseRank::kCredentials, Retry::kCounted}, kByDisruption{CauseRank::kDisruption, Retry::kNotCounted},
-    kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOtherContainer{CauseRank::kOtherProcess, Retry::kCounted},
+    kByPeer{CauseRank::kPeer, Retry::kCounted}, kByOtherContainer{CauseRank::kOtherContainer, Retry::kCounted},
     kByDeletion{CauseRank::kConsequence, Retry::kNotCounted};
 
 // containerd's reason for a container that was running when containerd stopped, for example at a reboot, and that no
@@ -40,8 +41,9 @@ Failure MakeFailure(FailureRule rule, std::string reason) {
 }
 
 // Returns whether the container was lost with its node: its end was not observed, and it no longer exists. The kubelet
-// also writes kStatusUnknown for a container that never ran because its pod was deleted first, which has no last state,
-// and for the containers of a pod that the kubelet itself has ended, which has a reason.
+// also writes kStatusUnknown in two other cases: for a container that never ran because its pod was deleted first (the
+// container then has no last state), and for the containers of a pod that the kubelet itself has ended (the pod then
+// has a reason).
 bool WasLostWithNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
   if (end.reason != kStatusUnknown) return false;
@@ -181,7 +183,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
 std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (ProgramHasSucceeded(pod)) return std::nullopt;
   const bool has_failed = ProgramHasEnded(pod) || HasPartlyFailed(pod);
-  // Checked before phase Failed: on a lost node no kubelet reports how the pod ended.
+  // A requested deletion is enough, before the pod has ended: on a lost node no kubelet reports how the pod ended.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
     return MakeEviction(pod);
   }

@@ -1,6 +1,7 @@
 // The stages of a plan in order: blockers, outcome, suspension, deadline, shared objects, certificates, partitioner,
-// servers, trainers, queue. A stage that is not complete stops the ones after it, except that an incarnation of the
-// trainers that has begun is always observed. Clean-up, forced deletions, the status summary and events come last.
+// servers, trainers. A stage that is not complete stops the ones after it, with one exception: an incarnation of the
+// trainers that has begun is observed even while the partitioner or the servers are not ready. Clean-up, forced
+// deletions, the status summary, the queue and events come last.
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
 #include "operator/plan/certificate_stage.h"
@@ -41,8 +42,8 @@ Plan PlanForDeletedJob(const api::DistTraining& training, const Observed& seen, 
 
 // Returns whether the job must be suspended or stay suspended. A suspension that has begun is completed even if the
 // document no longer asks for it, so that every pod gets the changes that were made meanwhile (images, templates). That
-// includes a suspension that Accept infers from such a change. A suspended job whose current document is not accepted
-// stays suspended.
+// includes a suspension that the operator did not observe: Accept infers it from a change that is allowed only while a
+// job is suspended. A suspended job whose current document is not accepted stays suspended.
 bool MustBeSuspended(const PlanBuilder& builder) {
   if (builder.run_policy().suspend) return true;
   if (AwaitsQuota(builder.training(), builder.status(), builder.seen())) return true;
@@ -58,7 +59,7 @@ void RunStages(PlanBuilder& builder) {
   PlaceInFlavors(builder);
   StartOrResume(builder);
   if (FailAfterDeadline(builder)) return;
-  MakeShared(builder);
+  ApplySharedObjects(builder);
   MakeCertificates(builder);
   const bool services_are_ready = Partition(builder) && Serve(builder);
   if (!api::IsTerminal(builder.status())) Train(builder, services_are_ready);
@@ -125,7 +126,7 @@ Lookups CollectLookups(const api::DistTraining& training, const Observed& seen, 
   }
   lookups.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
   const World world(training, seen);
-  if (lookups.certificates) lookups.certificates_read_since = CertificatesReadSince(training, world, now);
+  if (lookups.certificates) lookups.certificates_must_be_read_since = RequiredCertificateReadTime(training, world, now);
   lookups.creation_failures_of = ControllersMissingPods(training, world, now);
   lookups.mount_failures_of = WaitingForVolumes(training, world, now);
   lookups.vanished_jobs = VanishedJobs(training, world);

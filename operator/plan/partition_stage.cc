@@ -10,7 +10,7 @@
 #include "operator/plan/failure.h"
 #include "operator/plan/gangs.h"
 #include "operator/plan/job_failure.h"
-#include "operator/plan/job_turn.h"
+#include "operator/plan/job_start.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/termination_message.h"
 #include "operator/resources/names.h"
@@ -32,7 +32,7 @@ void FailAttempt(PlanBuilder& builder, const Failure& failure) {
   if (RecordFailure(builder, Role::kPartitioner, failure)) NextAttempt(builder, failure.reason, failure.message);
 }
 
-// What the termination messages of the pods whose program has succeeded report.
+// The reports in termination messages. Only pods whose program has succeeded count.
 struct PartitionerResult {
   bool has_succeeded = false;  // at least one program
   std::optional<telemetry::TerminationMessage::Partition> partition;
@@ -51,8 +51,9 @@ PartitionerResult ReadPartitionerMessages(const JobRun& run) {
   return result;
 }
 
-// Returns how long to wait for the result of a complete Job. If the caches still show a running pod, they are stale,
-// and the pod's next event brings the result. The wait is then long, in case that event never comes.
+// Returns the time after which the result of a complete Job counts as lost. If the caches still show a running pod,
+// they are stale, and the pod's next watch event brings the result; the time is then long, because the event may come
+// late or never.
 std::chrono::seconds ResultTimeout(const JobRun& run) {
   const bool result_may_arrive =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
@@ -64,8 +65,8 @@ const job::Script* FindScript(const PlanBuilder& builder) {
   return program && program->script ? &*program->script : nullptr;
 }
 
-// Stores the digest of the first script that a pod of this attempt has read. Every later pod compares the digest of its
-// script with the stored one.
+// Stores the digest of the script that a pod of this attempt has read, unless a digest is stored already. Every later
+// pod compares the digest of its script with the stored one.
 void StoreScriptDigest(PlanBuilder& builder, const JobRun& run) {
   const job::Script* const script = FindScript(builder);
   if (script == nullptr || builder.status().script) return;
@@ -102,7 +103,7 @@ void ReadResult(PlanBuilder& builder, const JobRun& run) {
     failure.message = "the partitioner succeeded without reporting its result";
     return FailAttempt(builder, failure);
   }
-  // The pod's end may not have reached the cache yet, or the pod is gone, and its result with it.
+  // Either the end of the pod has not reached the cache yet, or the pod is gone, and its result with it.
   const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + ResultTimeout(run);
   if (builder.now() < lost_at) return builder.RequeueAt(lost_at);
   Failure failure;
@@ -131,7 +132,7 @@ void FollowAttempt(PlanBuilder& builder) {
 void MakeAttempt(PlanBuilder& builder) {
   const api::Status& status = builder.status();
   const std::string job = resources::PartitionJobName(builder.name(), status.partition_attempt);
-  const Turn turn = TakeTurn(builder, builder.world().partition_runs(), status.partition_attempt);
+  const JobStart turn = DeleteOtherJobs(builder, builder.world().partition_runs(), status.partition_attempt);
   const bool is_due = turn.may_start || builder.world().partition_run(status.partition_attempt).job != nullptr;
   if (is_due && PlanGang(builder, Role::kPartitioner) && turn.may_start) {
     builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
@@ -152,9 +153,9 @@ void MakeAttempt(PlanBuilder& builder) {
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
-// Sets Partitioned to True. If other containers keep the Job from completing for kHeldPodGrace, the whole Job is
-// deleted, unless the policy keeps pods. If only the held pod were deleted, it would count as failed, with a Warning
-// event.
+// Sets Partitioned to True. If containers other than the program still keep a Job from completing when the condition
+// has been True for kHeldPodGrace, deletes the Job, unless the policy keeps pods. The whole Job is deleted, because a
+// held pod that is deleted alone would count as failed, with a Warning event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;
   const auto& runs = builder.world().partition_runs();

@@ -1,13 +1,13 @@
 // Computes what to do about one DistTraining: a pure function of the resource, the observed cluster and the time. It is
-// level-based: the plan depends neither on the order or number of events nor on restarts of the operator.
+// level-based: the plan depends neither on the order or number of watch events nor on restarts of the operator.
 //
 // controller/apply.h carries out a plan: it writes the status, if it differs from the stored one, with the
 // resourceVersion as precondition, then runs the actions in order, up to the first error. So an incarnation is in the
 // status before its children exist (write-ahead), and a restarted operator finds all that it needs in the status.
 //
-// WriteProgress is the first action, because the progress comes from a pod's termination message, which is lost when
-// the pod is deleted. The deletions of children follow, then all other actions. A refused forced deletion does not stop
-// the actions after it.
+// WriteProgress is the first action: it writes the final progress, from a pod's termination message, which is lost when
+// the pod is deleted. (controller/progress.h writes the progress before that, without a plan.) The deletions of
+// children follow, then all other actions. A refused forced deletion does not stop the actions after it.
 #pragma once
 
 #include <chrono>
@@ -51,8 +51,8 @@ struct DeleteChild {
   std::optional<std::chrono::seconds> grace = {};  // of a pod; unset: the pod's own
 };
 struct DeleteSelf {};  // deletes the DistTraining, ttlSecondsAfterFinished after its end
-// Writes status.progress with its own field manager. The actions after it run even if the API server refuses the write
-// permanently, but not after an error that may be temporary.
+// Writes the final status.progress (final_progress.h) with its own field manager. The actions after it run even if the
+// API server refuses the write permanently, but not after an error that may be temporary.
 struct WriteProgress {
   api::Progress progress;
 };
@@ -71,23 +71,24 @@ using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, De
 
 // What the caller must read from the API server before MakePlan, because no cache contains it.
 struct Lookups {
-  bool certificates = false;  // Observed::authority and leaves; may be up to ten minutes old
-  std::optional<kube::WallTime> certificates_read_since;  // facts that were read earlier must be read again
-  bool referenced_secrets = false;                        // Observed::missing_secrets
-  std::vector<std::string> creation_failures_of;          // uids of StatefulSets and Jobs: Observed::creation_failures
-  std::vector<std::string> mount_failures_of;             // uids of pods: Observed::mount_failures
-  std::vector<std::string> vanished_jobs;                 // names: Observed::confirmed_gone
-  std::vector<std::string> unseen_pods_of;                // names of Jobs whose pods are added to Observed::pods
-  std::vector<std::string> suspended_jobs;                // names: Observed::suspended_by
-  std::vector<std::string> flavors;                       // names of ResourceFlavors: Observed::Queue::flavors
-  std::string priority_class;  // a WorkloadPriorityClass: Observed::Queue::priority; empty: none
+  bool certificates = false;  // Observed::authority and leaves; a read of the last ten minutes suffices
+  // The Secrets with certificates must be read again if they were last read before this time. Unset: as above.
+  std::optional<kube::WallTime> certificates_must_be_read_since;
+  bool referenced_secrets = false;                // Observed::missing_secrets
+  std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs: Observed::creation_failures
+  std::vector<std::string> mount_failures_of;     // uids of pods: Observed::mount_failures
+  std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
+  std::vector<std::string> unseen_pods_of;        // names of Jobs whose pods are added to Observed::pods
+  std::vector<std::string> suspended_jobs;        // names: Observed::suspended_by
+  std::vector<std::string> flavors;               // names of ResourceFlavors: Observed::Queue::flavors
+  std::string priority_class;                     // a WorkloadPriorityClass: Observed::Queue::priority; empty: none
 };
 
 struct Plan {
-  api::Status status;  // to be stored; its progress is the stored one, which only WriteProgress changes
+  api::Status status;  // to be stored; its progress is the stored one: no plan changes it but by WriteProgress
   std::vector<Action> actions;
   std::vector<runtime::EventNote> events;                 // recorded after the status is written
-  std::optional<std::chrono::nanoseconds> requeue_after;  // unset: only events trigger the next reconcile
+  std::optional<std::chrono::nanoseconds> requeue_after;  // unset: only watch events trigger the next reconcile
 };
 
 // Settings of the operator for all jobs.
@@ -102,8 +103,8 @@ struct Defaults {
 };
 
 // Returns the plan. For a job that another controller manages (runPolicy.managedBy): the stored status, no actions. For
-// a job that is being deleted: the stored status, and actions only on pods that would delay its deletion (held pods,
-// pods on lost nodes).
+// a job that is being deleted: the stored status, and actions only on pods that would delay its deletion (pods whose
+// program has ended but whose sidecars still run, pods on lost nodes).
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
 
 // Returns the roles whose pods communicate over the network with other pods of the job, and so need certificates.
@@ -111,9 +112,9 @@ std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
 // The same; if the spec is invalid, all roles that may need certificates.
 std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
-// No watch covers Secrets or events. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan that
-// waits for events, because pods are missing or wait for volumes, requeues after kMinEventReadInterval at first; this
-// time grows to kMaxEventReadInterval the longer the problem lasts.
+// No watch covers Secrets or Event objects. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan
+// that waits for Events, because pods are missing or wait for volumes, requeues after kMinEventReadInterval at first;
+// this time grows to kMaxEventReadInterval the longer the problem lasts.
 inline constexpr std::chrono::seconds kMinEventReadInterval{5}, kMaxEventReadInterval{60};
 
 // Returns what the caller must read from the API server before MakePlan. `seen` has only what the caches contain.

@@ -27,8 +27,8 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs) {
   }
 }
 
-// Plans the change of `set` to `object`, which has no replicas. Not subject to BlockChanges, because this only removes
-// pods.
+// Plans to apply `object`, which describes `set` with 0 replicas, even after PlanBuilder::BlockChanges, because this
+// only removes pods.
 void ScaleSetToZero(PlanBuilder& builder, const kube::StatefulSet& set, kube::Json object) {
   if (set.wanted == 0 || set.meta.deletion_requested_at) return;
   object["metadata"]["uid"] = set.meta.uid;
@@ -37,11 +37,12 @@ void ScaleSetToZero(PlanBuilder& builder, const kube::StatefulSet& set, kube::Js
 
 void ScaleToZero(PlanBuilder& builder) {
   // Without a valid document nothing can be rendered, and the API server would refuse templates that it refused before.
-  // The StatefulSets are created again when the document is valid and its templates are accepted.
+  // Then the StatefulSets are deleted. They are created again when the document is valid and its templates are
+  // accepted.
   if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
   const resources::Context context = builder.context();
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
-    const auto replica = ParseNumber(set->meta.key.name, builder.name(), resources::ServerSetName);
+    const auto replica = ParseRunNumber(set->meta.key.name, builder.name(), resources::ServerSetName);
     ScaleSetToZero(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
   }
   const kube::StatefulSet* samplers = builder.world().sampler_set();

@@ -1,6 +1,6 @@
-// The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the message of
-// the condition TrainersReady), which servers and certificates were replaced, and how the last restart ended. These
-// facts change only how 74, 75 and 77 count. Every other failure is returned unchanged.
+// The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the condition
+// TrainersReady), which servers and certificates were replaced, and why the trainers were last restarted. These facts
+// change only how failures with exit codes 74, 75 and 77 count. Every other failure is returned unchanged.
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ constexpr std::chrono::minutes kSoonAfterStart{10};
 constexpr char kObstacleBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
-// Changes a failure 75 of a user's program to StoppedSoon or StoppedAgain if the program had just started. The time
-// since the Job's creation includes the time in which its pods wait for nodes, images and volumes, so it is used only
-// if the program's own start is not known.
+// Changes the reason of a failure with exit code 75 of a user's program to StoppedSoon or StoppedAgain if the program
+// had just started. The time since the Job's creation includes the time in which its pods wait for nodes, images and
+// volumes, so it is used only if the program's own start is not known.
 Failure ClassifyStop(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const auto ran_for = failure.ran_for.value_or(builder.now() - job.meta.created_at);
   if (!HasUserProgram(builder) || ran_for >= kSoonAfterStart) return failure;
@@ -60,7 +60,7 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
   const api::Status& before = builder.training().status;
   // When the operator sees that the Job fails, the pods that could not start are already deleted. Only the stored
   // status still names the obstacle.
-  const std::optional<Obstacle> obstacle = ReadObstacle(before, job.meta.key.name);
+  const std::optional<StoredBlocker> obstacle = ReadObstacle(before, job.meta.key.name);
   if (obstacle && !HasTrained(before, job)) {
     return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
   }
@@ -73,19 +73,19 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
 
 }  // namespace
 
-std::optional<Obstacle> ReadObstacle(const api::Status& status, const std::string& job) {
+std::optional<StoredBlocker> ReadObstacle(const api::Status& status, const std::string& job) {
   const api::Condition* const condition = api::FindCondition(status, api::kTrainersReady);
   if (condition == nullptr || condition->status == api::ConditionStatus::kTrue) return std::nullopt;
-  if (IsFixablePodBlocker(condition->reason)) return Obstacle{condition->reason, condition->message};
+  if (IsFixablePodBlocker(condition->reason)) return StoredBlocker{condition->reason, condition->message};
   const std::string prefix = "Job " + job + kObstacleBefore;
   if (condition->message.rfind(prefix, 0) != 0) return std::nullopt;
   const size_t reason_end = condition->message.find(kReasonEnd, prefix.size());
   if (reason_end == std::string::npos) return std::nullopt;
-  return Obstacle{condition->message.substr(prefix.size(), reason_end - prefix.size()),
-                  condition->message.substr(reason_end + std::strlen(kReasonEnd))};
+  return StoredBlocker{condition->message.substr(prefix.size(), reason_end - prefix.size()),
+                       condition->message.substr(reason_end + std::strlen(kReasonEnd))};
 }
 
-std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle) {
+std::string MessageWithObstacle(const std::string& job, const StoredBlocker& obstacle) {
   return "Job " + job + kObstacleBefore + obstacle.reason + kReasonEnd + obstacle.message;
 }
 

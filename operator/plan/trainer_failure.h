@@ -11,18 +11,18 @@ namespace espalier::ctl::plan {
 bool HasUserProgram(const PlanBuilder& builder);
 
 // A blocker that has kept a group of trainers from starting: its reason (plan/reasons.h) and message.
-struct Obstacle {
+struct StoredBlocker {
   std::string reason;
   std::string message;
 };
 // Returns the obstacle that the condition TrainersReady contains for Job `job`: the current one, or an earlier one if
 // not all pods of the group have run since then.
-std::optional<Obstacle> ReadObstacle(const api::Status& status, const std::string& job);
+std::optional<StoredBlocker> ReadObstacle(const api::Status& status, const std::string& job);
 // Returns a message of TrainersReady for Job `job` from which ReadObstacle reads `obstacle` back.
-std::string MessageWithObstacle(const std::string& job, const Obstacle& obstacle);
+std::string MessageWithObstacle(const std::string& job, const StoredBlocker& obstacle);
 
-// Returns the settled `failure` of `job`, the Job of the current incarnation. In these cases `retry`, `reason` and
-// `message` are changed by facts that the pods do not report:
+// Returns `failure`, the cause of the failure of `job`, which is the Job of the current incarnation. In these cases
+// facts that the pods do not report change its `retry`, `reason` and `message` (the numbers are exit codes):
 //
 //   HeldBack      74, while some of the trainers could not be started. Not counted, because a blocker is not counted
 //   ServerLost    74, and a server pod was replaced since the Job began (evicted, deleted, lost with its node). Not

@@ -173,7 +173,7 @@ TEST(TrainerFailureTest, PodsDetermineWhenCertificatesAreReread) {
   scene.Training();
   const auto read_since = [&scene] {
     return CollectLookups(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now())
-        .certificates_read_since;
+        .certificates_must_be_read_since;
   };
   EXPECT_FALSE(read_since().has_value());
   // A server pod that is created again cannot mount its Secret.

@@ -8,7 +8,7 @@
 #include "operator/plan/blockers.h"
 #include "operator/plan/gangs.h"
 #include "operator/plan/job_failure.h"
-#include "operator/plan/job_turn.h"
+#include "operator/plan/job_start.h"
 #include "operator/plan/program_pod.h"
 #include "operator/plan/quota.h"
 #include "operator/plan/restart_policy.h"
@@ -74,7 +74,8 @@ void DeleteOldConfigs(PlanBuilder& builder) {
   for (const Child& child : builder.world().children()) {
     const std::string& name = child.meta.key.name;
     if (*child.resource != kube::kConfigMaps || name == current) continue;
-    if (ParseNumber(name, builder.name(), resources::TrainerConfigName)) builder.Delete(kube::kConfigMaps, child.meta);
+    if (ParseRunNumber(name, builder.name(), resources::TrainerConfigName))
+      builder.Delete(kube::kConfigMaps, child.meta);
   }
 }
 
@@ -82,7 +83,7 @@ void DeleteOldConfigs(PlanBuilder& builder) {
 // exists or is planned, or another problem keeps it from being created.
 const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const int64_t incarnation = builder.status().incarnation;
-  const Turn turn = TakeTurn(builder, builder.world().trainer_runs(), incarnation);
+  const JobStart turn = DeleteOtherJobs(builder, builder.world().trainer_runs(), incarnation);
   DeleteOldConfigs(builder);
   const kube::Job* existing = builder.world().trainer_run(incarnation).job;
   const bool runs = existing != nullptr && !existing->meta.deletion_requested_at;
@@ -99,9 +100,10 @@ const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   return runs ? turn.waits_for : nullptr;
 }
 
-// Returns whether every program is ready or has succeeded, and at least one is ready. A group whose programs have all
-// succeeded is handled before (outcome.cc). Counts pods, not the numbers in the Job's status: the Job controller
-// removes a finished pod from `ready` at once, but adds it to `succeeded` only after the pod's finalizer is gone.
+// Returns whether the program containers of every pod are ready or have succeeded, and those of at least one pod are
+// ready. A group whose programs have all succeeded is handled before (outcome.cc). The numbers in the Job's status
+// alone would not suffice, so pods are counted too: the Job controller removes a finished pod from `ready` at once, but
+// adds it to `succeeded` only after the pod's finalizer is gone.
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
   const int64_t ready = CountReady(run);
@@ -128,7 +130,7 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   }
   const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
-  std::optional<Obstacle> obstacle;  // may be the cause of a failure (ClassifyTrainerFailure)
+  std::optional<StoredBlocker> obstacle;  // may be the cause of a failure (ClassifyTrainerFailure)
   if (run.job != nullptr && !AllRun(run)) obstacle = ReadObstacle(builder.training().status, job);
   if (fails && obstacle) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {

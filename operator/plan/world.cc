@@ -4,11 +4,11 @@
 #include "operator/plan/world.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 
 #include "operator/plan/program_pod.h"
 #include "operator/resources/names.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -25,13 +25,11 @@ bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training) {
   return meta.controller && !training.meta.uid.empty() && meta.controller->uid == training.meta.uid;
 }
 
-std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job,
-                                   std::string (*make_name)(const std::string&, int64_t)) {
+std::optional<int64_t> ParseRunNumber(std::string_view name, const std::string& job,
+                                      std::string (*make_name)(const std::string&, int64_t)) {
   const std::string_view digits = name.substr(std::min(name.size(), name.rfind('-') + 1));
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
-  if (make_name(job, number) != name) return std::nullopt;
+  const std::optional<int64_t> number = ParseNumber<int64_t>(digits);
+  if (!number || *number < 0 || make_name(job, *number) != name) return std::nullopt;
   return number;
 }
 
@@ -57,9 +55,9 @@ bool World::AddObject(const kube::Resource& resource, const kube::ObjectMeta& me
 void World::Add(const kube::Job& job) {
   if (!AddObject(kube::kJobs, job.meta)) return;
   const std::string& name = training_.meta.key.name;
-  if (const auto attempt = ParseNumber(job.meta.key.name, name, resources::PartitionJobName)) {
+  if (const auto attempt = ParseRunNumber(job.meta.key.name, name, resources::PartitionJobName)) {
     partitions_[*attempt].job = &job;
-  } else if (const auto incarnation = ParseNumber(job.meta.key.name, name, resources::TrainerJobName)) {
+  } else if (const auto incarnation = ParseRunNumber(job.meta.key.name, name, resources::TrainerJobName)) {
     trainers_[*incarnation].job = &job;
   }
 }
@@ -69,7 +67,7 @@ void World::Add(const kube::StatefulSet& set) {
   const std::string& name = training_.meta.key.name;
   if (set.meta.key.name == resources::SamplerSetName(name)) {
     sampler_set_ = &set;
-  } else if (ParseNumber(set.meta.key.name, name, resources::ServerSetName)) {
+  } else if (ParseRunNumber(set.meta.key.name, name, resources::ServerSetName)) {
     server_sets_.push_back(&set);
   }
 }
@@ -98,16 +96,16 @@ void World::Add(const kube::Pod& pod) {
   std::optional<int64_t> number;
   std::optional<Role> role;
   if (controller.kind == kube::kJobs.kind) {
-    if ((number = ParseNumber(controller.name, job, resources::PartitionJobName))) {
+    if ((number = ParseRunNumber(controller.name, job, resources::PartitionJobName))) {
       runs = &partitions_;
       role = Role::kPartitioner;
-    } else if ((number = ParseNumber(controller.name, job, resources::TrainerJobName))) {
+    } else if ((number = ParseRunNumber(controller.name, job, resources::TrainerJobName))) {
       runs = &trainers_;
       role = Role::kTrainer;
     }
   } else if (controller.kind == kube::kStatefulSets.kind) {
     if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
-    if (ParseNumber(controller.name, job, resources::ServerSetName)) role = Role::kServer;
+    if (ParseRunNumber(controller.name, job, resources::ServerSetName)) role = Role::kServer;
   }
   if (!role) return;
   if (!IsOwnPod(pod)) {

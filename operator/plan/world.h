@@ -23,7 +23,7 @@ struct JobRun {
   std::vector<const kube::Pod*> pods;
 };
 
-// Holds pointers into Observed, which must outlive it.
+// Refers to the arguments of the constructor, which must outlive it.
 class World {
  public:
   World(const api::DistTraining& training, const Observed& seen);
@@ -47,7 +47,8 @@ class World {
   const std::vector<Child>& children() const { return children_; }  // the job's own, by kind and name
   // Returns the number of pods of a Job or StatefulSet, by its uid.
   int64_t CountPods(const std::string& controller_uid) const;
-  int64_t CountReadyPods(const kube::StatefulSet& set) const;  // by their programs (program_pod.h)
+  // Returns the number of pods of the set whose programs are ready (ProgramIsReady in program_pod.h).
+  int64_t CountReadyPods(const kube::StatefulSet& set) const;
 
  private:
   static const JobRun& FindRun(const std::map<int64_t, JobRun>& runs, int64_t number);
@@ -70,7 +71,7 @@ class World {
 };
 
 // Returns n if `name` is make_name(job, n), else nullopt: 3 for "cora-trainer-3".
-std::optional<int64_t> ParseNumber(std::string_view name, const std::string& job,
-                                   std::string (*make_name)(const std::string&, int64_t));
+std::optional<int64_t> ParseRunNumber(std::string_view name, const std::string& job,
+                                      std::string (*make_name)(const std::string&, int64_t));
 
 }  // namespace espalier::ctl::plan

@@ -1,9 +1,10 @@
 #include "operator/resources/labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::resources {
 namespace {
@@ -23,11 +24,8 @@ std::string FindLabel(const api::DistTraining& training, const char* label) {
 }
 
 std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training) {
-  const std::string text = FindLabel(training, kQueueMaxTimeLabel);
-  int32_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds <= 0) return std::nullopt;
-  return seconds;
+  const std::optional<int32_t> seconds = ParseNumber<int32_t>(FindLabel(training, kQueueMaxTimeLabel));
+  return seconds && *seconds > 0 ? std::optional<int64_t>(*seconds) : std::nullopt;
 }
 
 Labels MakeSelector(const api::DistTraining& training) {

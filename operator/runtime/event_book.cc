@@ -1,6 +1,7 @@
 // A series is being written, or due (in queue_), or idle (all occurrences are written). Schedule is the only place that
-// changes queue_ and num_urgent_, and by_time_ finds idle series to remove. OnFailed keeps the series due, with a
-// growing delay. A patch of an Event that has expired in the cluster becomes a create.
+// changes queue_ and num_urgent_, and by_time_ finds idle series to remove. After a failed write that may be retried,
+// the series is due again after a delay, which grows with each failure; after any other failure it is removed. A failed
+// patch of an Event that has expired in the cluster is retried at once, as a create.
 #include "operator/runtime/event_book.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ kube::Json EventBook::MakeEvent(const kube::Resource& resource, const kube::Obje
 bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note,
                        kube::WallTime at, SteadyTime now) {
   ESPALIER_CHECK(!note.reason.empty() && !note.action.empty()) << "an event needs a reason and an action";
-  ForgetQuiet(now);
+  ForgetIdle(now);
   Identity identity{about.uid,        std::string(resource.plural) + "." + std::string(resource.group),
                     about.key,        note.type,
                     note.reason,      note.action,
@@ -86,7 +87,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
     ++series.count;
     series.last_at = at;
     series.last_seen = now;
-    // After a failure the series keeps its delay.
+    // A series whose last write failed stays due at the time of the retry.
     if (series.tries == 0) Schedule(known->second, &series, DueTime(series, now));
     return true;
   }
@@ -127,7 +128,7 @@ void EventBook::Schedule(uint64_t id, Series* series, std::optional<SteadyTime> 
 }
 
 std::optional<EventBook::Write> EventBook::NextWrite(Due due, SteadyTime now) {
-  ForgetQuiet(now);
+  ForgetIdle(now);
   if (queue_.empty() || (due == Due::kNow && queue_.begin()->first > now)) return std::nullopt;
   const uint64_t id = queue_.begin()->second;
   Series& series = series_.at(id);
@@ -199,7 +200,7 @@ void EventBook::Forget(uint64_t id) {
   series_.erase(it);
 }
 
-void EventBook::ForgetQuiet(SteadyTime now) {
+void EventBook::ForgetIdle(SteadyTime now) {
   for (auto it = by_time_.begin(); it != by_time_.end() && it->first + kFinish <= now;) {
     const uint64_t id = it->second;
     const Series& series = series_.at(id);

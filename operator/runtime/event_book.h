@@ -37,8 +37,8 @@ struct EventNote {
 class EventBook {
  public:
   static constexpr size_t kMaxQueued = 1000;  // series that wait to be created or patched for the first time
-  static constexpr size_t kMaxSeries = 4096;  // if there are more, the written series with the oldest event is removed
-  static constexpr int kMaxTries = 12;        // attempts to write a series
+  static constexpr size_t kMaxSeries = 4096;  // at the limit, the longest unseen series with no queued write is removed
+  static constexpr int kMaxTries = 12;        // failed writes in succession, after which a series is removed
   static constexpr std::chrono::minutes kRefresh{30};  // between patches of a series that goes on
   static constexpr std::chrono::minutes kFinish{6};    // without an occurrence, until a series ends
 
@@ -102,7 +102,7 @@ class EventBook {
   void Schedule(uint64_t id, Series* series, std::optional<SteadyTime> due);
   std::optional<SteadyTime> DueTime(const Series& series, SteadyTime now) const;
   void Forget(uint64_t id);
-  void ForgetQuiet(SteadyTime now);
+  void ForgetIdle(SteadyTime now);
 
   const std::string controller_;
   const std::string instance_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/kube/condition.h"
 #include "operator/kube/json.h"
 #include "operator/runtime/metrics.h"
 #include "services/base/check.h"
@@ -21,11 +22,6 @@ using telemetry::Log;
 
 constexpr int kReleaseTries = 3;  // after a conflict the Lease is read again
 constexpr std::chrono::minutes kMaxElectionWait{1};
-
-kube::WallTime TimeAt(const kube::Json& object, kube::JsonPath path) {
-  const Result<kube::WallTime> time = kube::ParseTime(kube::StringAt(object, path));
-  return time.ok() ? *time : kube::WallTime();
-}
 
 // Compares all fields except resource_version, which also changes with a label.
 bool IsSameTerm(LeaseRecord a, const LeaseRecord& b) {
@@ -47,8 +43,9 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 
 }  // namespace
 
-// The first argument of min is the limit if the second try starts when the first one has timed out. The second argument
-// is the limit if it starts retry_period after the start of the first one.
+// The first try starts retry_period after the last renewal, and the second try must end before renew_deadline has
+// passed since that renewal. This gives the first argument of min if the second try starts when the first one has timed
+// out, and the second argument if it starts retry_period after the start of the first one.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
   return std::min((options.renew_deadline - options.retry_period) / 2,
                   options.renew_deadline - 2 * options.retry_period);
@@ -61,8 +58,8 @@ Result<LeaseRecord> ParseLease(const kube::Json& object) {
   record.holder = kube::StringAt(object, {"spec", "holderIdentity"});
   record.duration_seconds = kube::IntegerAt(object, {"spec", "leaseDurationSeconds"}).value_or(0);
   record.transitions = kube::IntegerAt(object, {"spec", "leaseTransitions"}).value_or(0);
-  record.acquired_at = TimeAt(object, {"spec", "acquireTime"});
-  record.renewed_at = TimeAt(object, {"spec", "renewTime"});
+  record.acquired_at = kube::TimeAt(object, {"spec", "acquireTime"}).value_or(kube::WallTime());
+  record.renewed_at = kube::TimeAt(object, {"spec", "renewTime"}).value_or(kube::WallTime());
   return record;
 }
 
@@ -78,7 +75,7 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
                  options_.renew_deadline > 2 * options_.retry_period)
       << "lease_duration > renew_deadline > 2 retry_period";
-  // A request must also end before the term ends: otherwise the server could execute it while another process leads.
+  // Otherwise a single renewal that hangs would end the leadership.
   ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
       << "the call_timeout of the lease's client leaves no time for a second try";
 }
@@ -114,7 +111,7 @@ Status LeaderElector::Try() {
   }
   Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
   if (lease.status().code() == StatusCode::kNotFound) {
-    // The Lease was deleted, which its holder may not have noticed yet: wait until the last term seen has ended.
+    // The Lease was deleted, perhaps unnoticed by its holder: wait until the last term seen has ended.
     const bool is_free = !known.ok() || IsAvailable(*known);
     return is_free ? Create() : Status();
   }

@@ -10,6 +10,7 @@
 
 #include "operator/kube/api_error.h"
 #include "operator/kube/json.h"
+#include "operator/kube/object_meta.h"
 #include "operator/kube/watch_event.h"
 #include "services/base/check.h"
 #include "services/telemetry/log.h"
@@ -22,10 +23,6 @@ using telemetry::Log;
 
 constexpr size_t kMaxLogged = 1000;  // logged objects to remember; the set is cleared when it is full
 constexpr std::chrono::minutes kMaxSyncWait{1};
-
-kube::ObjectKey ToKey(const kube::Json& object) {
-  return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
-}
 
 }  // namespace
 
@@ -67,7 +64,7 @@ Status ListWatch::List(const std::string& resource_version) {
   const auto take_page = [&](const std::vector<kube::Json>& page) {
     for (const kube::Json& object : page) {
       if (is_cancelled()) return false;
-      listed.insert(ToKey(object));
+      listed.insert(kube::ReadObjectKey(object));
       Put(object);
     }
     return true;
@@ -145,7 +142,7 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
     case kube::WatchEventType::kAdded:
     case kube::WatchEventType::kModified: Put(event.object); break;
     case kube::WatchEventType::kDeleted:
-      sink_.OnDeleted(ToKey(event.object), kube::StringAt(event.object, {"metadata", "uid"}));
+      sink_.OnDeleted(kube::ReadObjectKey(event.object), kube::StringAt(event.object, {"metadata", "uid"}));
       break;
     case kube::WatchEventType::kBookmark:
     case kube::WatchEventType::kError: break;
@@ -158,10 +155,10 @@ Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
 
 void ListWatch::Put(const kube::Json& object) {
   if (kube::NestsTooDeep(object)) {
-    return Skip(ToKey(object),
+    return Skip(kube::ReadObjectKey(object),
                 InvalidArgument("it nests deeper than " + std::to_string(kube::kMaxJsonDepth) + " levels"));
   }
-  if (const Status status = sink_.OnObject(object); !status.ok()) Skip(ToKey(object), status);
+  if (const Status status = sink_.OnObject(object); !status.ok()) Skip(kube::ReadObjectKey(object), status);
 }
 
 void ListWatch::Skip(const kube::ObjectKey& key, const Status& reason) {

@@ -23,6 +23,7 @@
 #include "services/client/splits/edge_split.h"
 #include "services/client/splits/node_split.h"
 #include "services/graph/out_degree_column.h"
+#include "services/messages/wire_ids.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,7 +37,7 @@ using GraphPointer = std::shared_ptr<DistGraph>;
 
 GraphPointer OpenGraph(const std::map<std::string, std::string>& environment) {
   client::Context context = ValueOrThrow(client::Initialize(environment));
-  const auto stop = std::make_shared<std::stop_source>();  // only for this call; other calls of the graph do not use it
+  const auto stop = std::make_shared<std::stop_source>();  // requested only during this call
   context.session.channel.stop = stop->get_token();
   std::optional<Result<std::unique_ptr<DistGraph>>> opened;
   RunInterruptibly([&](std::stop_token interrupted) {
@@ -47,12 +48,12 @@ GraphPointer OpenGraph(const std::map<std::string, std::string>& environment) {
 }
 
 NodeTypeId NodeType(const DistGraph& graph, uint32_t type) {
-  const NodeTypeId id(static_cast<uint16_t>(type));
+  const NodeTypeId id = ValueOrThrow(messages::DecodeNodeType(type));
   ThrowIfError(graph.schema().CheckNodeType(id));
   return id;
 }
 EdgeTypeId EdgeType(const DistGraph& graph, uint32_t type) {
-  const EdgeTypeId id(static_cast<uint16_t>(type));
+  const EdgeTypeId id = ValueOrThrow(messages::DecodeEdgeType(type));
   ThrowIfError(graph.schema().CheckEdgeType(id));
   return id;
 }
@@ -132,7 +133,7 @@ nb::object FindOwners(const DistGraph& graph, OfType type, const IdArray& ids, u
   for (const Id& id : SpanOf<Id>(ids)) {
     if (id.value >= limit) {
       throw StatusError(
-          InvalidArgument("id " + std::to_string(id.value) + " does not exist; there are " + std::to_string(limit)));
+          InvalidArgument("id " + std::to_string(id.value) + " is out of range [0, " + std::to_string(limit) + ")"));
     }
     owners.push_back(graph.book().OwnerOf(type, id).value);
   }
@@ -321,7 +322,7 @@ void BindQueries(nb::class_<DistGraph>& graph) {
              const EdgeTypeId edge_type = EdgeType(g, type);
              const graph::SplitPartName which = ParsePart(part);
              client::EdgeList list = CallWithStop(
-                 g, [&](const DistGraph& handle) { return client::SplitEdges(handle, edge_type, split, which); });
+                 g, [&](const DistGraph& handle) { return client::ReadSplitEdges(handle, edge_type, split, which); });
              return nb::make_tuple(TakeIds(std::move(list.sources)), TakeIds(std::move(list.destinations)));
            })
       .def("find_edges",

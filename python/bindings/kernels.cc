@@ -228,8 +228,10 @@ void Sum(const Edges& edges, const Input& source, const Output& out, const Optio
   arguments.out = RowsIn(out, "out", num_written, width);
   arguments.source_scale = DenseOrNull<float>(source_scale, "source_scale", {num_read});
   arguments.result_scale = DenseOrNull<float>(result_scale, "result_scale", {num_written});
+  if (initial_scale && !initial) Refuse("initial_scale", "needs initial");
   if (initial) {
-    const int64_t num_initial = initial->ndim() == 2 ? static_cast<int64_t>(initial->shape(0)) : 0;
+    if (initial->ndim() != 2) Refuse("initial", "must be a matrix, not of the shape " + ShapeText(*initial));
+    const auto num_initial = static_cast<int64_t>(initial->shape(0));
     arguments.initial = RowsIn(*initial, "initial", num_initial, width);
     arguments.num_initial = std::min(num_initial, num_written);
     arguments.initial_scale = DenseOrNull<float>(initial_scale, "initial_scale", {num_initial});
@@ -393,7 +395,7 @@ std::vector<kernels::MaskRange> MaskRanges(const TypeMasks& masks, double probab
     begin += count;
   }
   if (begin != num_rows && probability > 0) {
-    Refuse("original ids", "are " + std::to_string(begin) + ", for " + std::to_string(num_rows) + " rows");
+    Refuse("masks", "have " + std::to_string(begin) + " original ids for " + std::to_string(num_rows) + " rows");
   }
   return ranges;
 }

@@ -25,6 +25,7 @@
 #include "services/client/loaders/edge_data_loader.h"
 #include "services/client/loaders/feature_cache.h"
 #include "services/client/loaders/node_data_loader.h"
+#include "services/messages/wire_ids.h"
 #include "services/sampler/batches/fanout_sampler.h"
 
 namespace nb = nanobind;
@@ -131,7 +132,7 @@ sampler::SamplingSpec MakeSamplingSpec(const DistGraph& graph, const LoaderSetti
     sampler::LayerSpec layer;
     layer.fanouts.resize(graph.schema().num_edge_types());
     for (const auto& [type, fanout] : by_type) {
-      ThrowIfError(graph.schema().CheckEdgeType(EdgeTypeId(static_cast<uint16_t>(type))));
+      ThrowIfError(graph.schema().CheckEdgeType(ValueOrThrow(messages::DecodeEdgeType(type))));
       layer.fanouts[type] = fanout;
     }
     spec.layers.push_back(std::move(layer));
@@ -152,7 +153,7 @@ sampler::SamplingSpec MakeSamplingSpec(const DistGraph& graph, const LoaderSetti
 std::vector<Fetch> MakeFetches(const DistGraph& graph, const LoaderSettings& settings) {
   std::vector<Fetch> fetches;
   for (const auto& [type, column, of_seeds] : settings.fetches) {
-    const NodeTypeId node_type(static_cast<uint16_t>(type));
+    const NodeTypeId node_type = ValueOrThrow(messages::DecodeNodeType(type));
     ThrowIfError(graph.schema().CheckNodeType(node_type));
     fetches.push_back({node_type, column, of_seeds});
   }
@@ -190,7 +191,7 @@ using NodeLoader = client::NodeDataLoader<LoadedBatch>;
 using EdgeLoader = client::EdgeDataLoader<LoadedBatch>;
 
 client::NodeLoaderOptions MakeNodeOptions(const DistGraph& graph, uint32_t seed_type, const LoaderSettings& settings) {
-  const NodeTypeId type(static_cast<uint16_t>(seed_type));
+  const NodeTypeId type = ValueOrThrow(messages::DecodeNodeType(seed_type));
   ThrowIfError(graph.schema().CheckNodeType(type));
   return {.seed_type = type,
           .batch_size = settings.batch_size,
@@ -257,7 +258,8 @@ client::EdgeLoaderOptions MakeEdgeOptions(const DistGraph& graph, const LoaderSe
                                       "'; expected Uniform, Joint, InBatch, InDegree or GlobalUniform"));
   }
   for (const auto& [type, reverse] : edges.reverse_types) {
-    const EdgeTypeId id(static_cast<uint16_t>(type)), reverse_id(static_cast<uint16_t>(reverse));
+    const EdgeTypeId id = ValueOrThrow(messages::DecodeEdgeType(type));
+    const EdgeTypeId reverse_id = ValueOrThrow(messages::DecodeEdgeType(reverse));
     ThrowIfError(graph.schema().CheckEdgeType(id));
     ThrowIfError(graph.schema().CheckEdgeType(reverse_id));
     options.reverse_types[id] = reverse_id;
@@ -269,7 +271,7 @@ std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, co
                                      const EdgeSettings& edges, const std::vector<uint32_t>& types,
                                      const std::string& split, const std::string& part) {
   client::EdgesOfSplit seeds{{}, split, ParsePart(part)};
-  for (const uint32_t type : types) seeds.types.emplace_back(static_cast<uint16_t>(type));
+  for (const uint32_t type : types) seeds.types.push_back(ValueOrThrow(messages::DecodeEdgeType(type)));
   return Make<EdgeLoader>(graph, settings, std::move(seeds), MakeEdgeOptions(*graph, settings, edges));
 }
 
@@ -277,7 +279,7 @@ std::unique_ptr<Loader> EdgesOfSplit(const std::shared_ptr<DistGraph>& graph, co
 std::unique_ptr<Loader> EdgesOfRank(const std::shared_ptr<DistGraph>& graph, const LoaderSettings& settings,
                                     const EdgeSettings& edges, uint32_t type, const IdArray& sources,
                                     const IdArray& destinations, const IdArray& ids, uint64_t largest) {
-  client::EdgeList list{.type = EdgeTypeId(static_cast<uint16_t>(type)),
+  client::EdgeList list{.type = ValueOrThrow(messages::DecodeEdgeType(type)),
                         .sources = VectorOf<GlobalNodeId>(sources),
                         .destinations = VectorOf<GlobalNodeId>(destinations),
                         .ids = VectorOf<GlobalEdgeId>(ids)};
@@ -298,7 +300,7 @@ class BatchSampler {
     std::vector<std::vector<GlobalNodeId>> by_type(graph_->schema().num_node_types());
     size_t num_seeds = 0;
     for (const auto& [type, ids] : seeds) {
-      ThrowIfError(graph_->schema().CheckNodeType(NodeTypeId(static_cast<uint16_t>(type))));
+      ThrowIfError(graph_->schema().CheckNodeType(ValueOrThrow(messages::DecodeNodeType(type))));
       by_type[type] = VectorOf<GlobalNodeId>(ids);
       num_seeds += ids.size();
     }

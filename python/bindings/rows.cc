@@ -1,13 +1,17 @@
 #include "python/bindings/rows.h"
 
+#include <map>
+
 #include "python/bindings/waits.h"
+
+#include "services/messages/wire_ids.h"
 
 namespace espalier::python {
 
 client::RowSpace MakeRowSpace(const client::DistGraph& graph, const std::string& of, uint32_t type, uint64_t num_rows) {
   using client::RowSpace;
-  const RowSpace rows = of == "nodes"   ? RowSpace::Nodes(NodeTypeId(static_cast<uint16_t>(type)))
-                        : of == "edges" ? RowSpace::Edges(EdgeTypeId(static_cast<uint16_t>(type)))
+  const RowSpace rows = of == "nodes"   ? RowSpace::Nodes(ValueOrThrow(messages::DecodeNodeType(type)))
+                        : of == "edges" ? RowSpace::Edges(ValueOrThrow(messages::DecodeEdgeType(type)))
                                         : RowSpace::Own(num_rows);
   ThrowIfError(sampler::CheckRowSpace(rows, graph.book()));
   return rows;
@@ -29,20 +33,22 @@ graph::SplitPartName ParsePart(const std::string& name) {
 
 client::Initializer MakeInitializer(const std::string& kind, const std::vector<double>& values, uint64_t seed) {
   using client::Initializer;
-  const size_t num_values = kind == "uniform" || kind == "normal"            ? 2
-                            : kind == "constant" || kind == "xavier_uniform" ? 1
-                                                                             : 0;
-  if (values.size() != num_values) {
-    throw StatusError(InvalidArgument("initializer '" + kind + "' takes " + std::to_string(num_values) +
+  static const std::map<std::string, size_t> num_values = {
+      {"zeros", 0}, {"constant", 1}, {"uniform", 2}, {"normal", 2}, {"xavier_uniform", 1}};
+  const auto known = num_values.find(kind);
+  if (known == num_values.end()) {
+    throw StatusError(
+        InvalidArgument("initializer '" + kind + "'; expected zeros, constant, uniform, normal or xavier_uniform"));
+  }
+  if (values.size() != known->second) {
+    throw StatusError(InvalidArgument("initializer '" + kind + "' takes " + std::to_string(known->second) +
                                       " init_values, not " + std::to_string(values.size())));
   }
   if (kind == "zeros") return Initializer::Zeros();
   if (kind == "constant") return Initializer::Constant(values[0]);
   if (kind == "uniform") return Initializer::Uniform(values[0], values[1], seed);
   if (kind == "normal") return Initializer::Normal(values[0], values[1], seed);
-  if (kind == "xavier_uniform") return Initializer::XavierUniform(values[0], seed);
-  throw StatusError(
-      InvalidArgument("initializer '" + kind + "'; expected zeros, constant, uniform, normal or xavier_uniform"));
+  return Initializer::XavierUniform(values[0], seed);
 }
 
 }  // namespace espalier::python

@@ -12,7 +12,7 @@ sampler = ep.NeighborSampler([10], prefetch_node_feats="node-feat")
 loader = ep.DistEdgeDataLoader(g, mine, sampler, batch_size=100, seed=1, exclude="reverse_types",
                                negative_sampler=ep.negative_sampler.Uniform(5))
 batch = next(iter(loader))
-links = batch.links  # ends are rows among batch.output_nodes
+links = batch.links  # endpoints are positions in batch.output_nodes
 print(len(links.sources), len(links.destinations))  # 100 100
 sources, destinations, valid = links.negatives()  # valid: False where a negative is an edge of the batch
 print(destinations.shape, valid.dtype)  # (100, 5) bool

@@ -22,7 +22,7 @@ def scores(sources, destinations):
     return (rows[sources] * rows[destinations]).sum(axis=1)
 
 
-pairs = g.to_global_ids([0, 0]), g.to_global_ids([1, 633])  # need not be edges
+pairs = g.to_global_ids([0, 0]), g.to_global_ids([1, 633])  # pairs need not be edges
 ep.write_edge_predictions(g, {"edges": np.arange(100), "candidates": pairs}, scores, task="regression", uri=folder)
 sources, destinations, values = ep.Results(folder).predictions("candidates")  # ids of the input graph
 print(sources, destinations, values.dtype, len(values))  # [0 0] [  1 633] float32 2

@@ -20,7 +20,7 @@ if found:
 
 for batch in loader:
     values = rows[batch.input_nodes]  # float32 [n, 16]; with torch, rows(batch.input_nodes), a leaf of autograd
-    rows.step(batch.input_nodes, gradients=2 * values, lr=0.01)  # and optimizer.step()
+    rows.step(batch.input_nodes, gradients=2 * values, lr=0.01)  # with torch: optimizer.step()
     ep.checkpoint.save(g, group, folder, loader=loader, embeddings=[rows])  # keeps the last two
 print(rows.version, loader.state_dict()["epoch"])  # 3 1
 # [example]

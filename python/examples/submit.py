@@ -10,6 +10,6 @@ document, folder = sys.argv[1:]
 job = ep.submit(document)  # a dict, or the path of a YAML file
 job.wait(timeout=3600)  # shows progress; raises the error that has ended the job
 print(job.logs("trainer", 0))
-results = job.results(folder)  # as ep.run's
+results = job.results(folder)  # like the results of ep.run
 print(results)
 # [example]

@@ -246,7 +246,7 @@ class Refusals(unittest.TestCase):
         factors = empty(3, 4)
         self.refused("dropout must be from 0 to below 1", _core.dropout_factors, 1.0, [(1, np.arange(3))], factors)
         self.refused("dropout must be from 0 to below 1", _core.dropout_factors, float("nan"), [], factors)
-        self.refused("original ids are 2, for 3 rows", _core.dropout_factors, 0.5, [(1, np.arange(2))], factors)
+        self.refused("masks have 2 original ids for 3 rows", _core.dropout_factors, 0.5, [(1, np.arange(2))], factors)
         self.refused("original ids must be int64", _core.dropout_factors, 0.5, [(1, np.arange(3, dtype=np.int32))],
                      factors)
 

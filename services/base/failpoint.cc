@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "services/base/clock.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
+#include "services/base/parse_number.h"
 
 namespace espalier {
 namespace {
@@ -39,13 +39,10 @@ Table& GetTable() {
   return *table;
 }
 
-Result<uint64_t> ParseNumber(std::string_view text, const std::string& entry) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    return InvalidArgument("failpoint '" + entry + "': '" + std::string(text) + "' is not a number");
-  }
-  return number;
+Result<uint64_t> ParseCount(std::string_view text, const std::string& entry) {
+  const std::optional<uint64_t> count = ParseNumber<uint64_t>(text);
+  if (!count) return InvalidArgument("failpoint '" + entry + "': '" + std::string(text) + "' is not a number");
+  return *count;
 }
 
 std::optional<StatusCode> FindStatusCode(std::string_view name) {
@@ -58,7 +55,7 @@ std::optional<StatusCode> FindStatusCode(std::string_view name) {
 Status ParseAction(std::string_view action, const std::string& entry, Point* point) {
   if (action == "crash") return Status();
   if (action.starts_with("delay:") && action.ends_with("ms")) {
-    ASSIGN_OR_RETURN(const uint64_t count, ParseNumber(action.substr(6, action.size() - 8), entry));
+    ASSIGN_OR_RETURN(const uint64_t count, ParseCount(action.substr(6, action.size() - 8), entry));
     point->action = Action::kDelay;
     point->delay = std::chrono::milliseconds(count);
     return Status();
@@ -82,11 +79,11 @@ Status ParseEntry(const std::string& entry, std::map<std::string, Point, std::le
   Point point;
   std::string_view rest = std::string_view(entry).substr(equals + 1);
   if (const size_t mark = rest.find('%'); mark != std::string_view::npos) {
-    ASSIGN_OR_RETURN(point.percent, ParseNumber(rest.substr(mark + 1), entry));
+    ASSIGN_OR_RETURN(point.percent, ParseCount(rest.substr(mark + 1), entry));
     rest = rest.substr(0, mark);
   }
   if (const size_t mark = rest.find('@'); mark != std::string_view::npos) {
-    ASSIGN_OR_RETURN(point.only_hit, ParseNumber(rest.substr(mark + 1), entry));
+    ASSIGN_OR_RETURN(point.only_hit, ParseCount(rest.substr(mark + 1), entry));
     rest = rest.substr(0, mark);
   }
   RETURN_IF_ERROR(ParseAction(rest, entry, &point));

@@ -1,6 +1,6 @@
-// How `espalier run`, `espalier launch` and the operator treat a process that ended with an error: whether its end is
-// the cause of the failure of its group or a consequence of another process's end, whether the process is retried, and
-// after which delay. docs/exit-codes.md describes the policy for users.
+// How `espalier run`, `espalier launch` and the operator treat a process that has failed: whether its end is the cause
+// of the failure of its group or a consequence of another process's end, whether the process is retried, and after
+// which delay. docs/exit-codes.md describes the policy for users.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ enum class Retry { kNever, kCounted, kNotCounted };
 enum class CauseRank {
   kNone,
   kConsequence,     // the supervisor ended the process
-  kOtherProcess,    // another process failed in the pod of a process that succeeded
+  kOtherContainer,  // the process succeeded, but another container of its pod failed
   kPeer,            // 74: a peer, a store, a disk or memory was not available
   kAskedToStop,     // 75
   kUnexpectedExit,  // 0: a service, which should run until it is stopped, exited

@@ -1,5 +1,6 @@
 // Every tensor with bytes is made by Wrap. Only those of Zeros and Uninitialized, which own memory from malloc, are
-// writable. CheckedElementCount is for shapes from files and messages; other shapes are checked by ESPALIER_CHECK.
+// writable. Shapes from files and messages are checked by CheckedElementCount, which returns an error. Zeros and
+// Uninitialized abort for a shape that it refuses; Wrap checks no shape.
 #include "services/base/tensor.h"
 
 #include <algorithm>
@@ -116,10 +117,12 @@ std::string Tensor::ToString() const {
 
 Result<int64_t> CheckedElementCount(std::span<const int64_t> shape, size_t element_bytes) {
   constexpr int64_t kLimit = int64_t{1} << 62;
-  int64_t count = 1;
   for (const int64_t dimension : shape) {
     if (dimension < 0) return InvalidArgument("shape has a negative dimension: " + std::to_string(dimension));
-    if (__builtin_mul_overflow(count, dimension, &count)) return OutOfRange("shape has more than 2^63 elements");
+  }
+  int64_t count = 1;
+  for (const int64_t dimension : shape) {
+    if (__builtin_mul_overflow(count, dimension, &count)) return OutOfRange("shape has 2^63 elements or more");
   }
   if (count > kLimit / static_cast<int64_t>(element_bytes)) return OutOfRange("shape promises more than 2^62 bytes");
   return count;

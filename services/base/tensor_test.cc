@@ -54,6 +54,9 @@ TEST(CheckedElementCountTest, RefusesShapesThatOverflow) {
   EXPECT_EQ(CheckedElementCount(std::vector<int64_t>{-1}, 4).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(CheckedElementCount(std::vector<int64_t>{int64_t{1} << 40, int64_t{1} << 40}, 4).status().code(),
             StatusCode::kOutOfRange);
+  // The product overflows before the 0, as it would wherever the elements are counted.
+  EXPECT_EQ(CheckedElementCount(std::vector<int64_t>{int64_t{1} << 40, int64_t{1} << 40, 0}, 4).status().code(),
+            StatusCode::kOutOfRange);
   EXPECT_EQ(CheckedElementCount(std::vector<int64_t>{std::numeric_limits<int64_t>::max()}, 8).status().code(),
             StatusCode::kOutOfRange);
 }

@@ -1,7 +1,7 @@
-// Measures sampling by client processes through graph server processes, all on this machine. Prints two ratios from the
-// same run: to the throughput of gRPC alone (large messages of zeros, 4 bytes per edge), and to the same sampling
-// without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork. They synchronize with the
-// parent by lines over pipes.
+// Measures sampling by client processes through graph server processes, all on this machine. Compares the rate with two
+// others from the same run: the throughput of gRPC alone, with large messages of zeros (an edge counts as 4 bytes), and
+// the same sampling without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork. They
+// synchronize with the parent by lines over pipes.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,7 +156,8 @@ void Sample(const Options& options, uint32_t client, const std::vector<std::stri
   results.Write(std::to_string(static_cast<double>(edges) / watch.Seconds()));
 }
 
-// Measures the bytes per second of one client for about a second, with four threads that each have one call in flight.
+// Measures the bytes per second that one client receives from `servers`, which are FloorServices. Takes about a second,
+// with four threads that each have one call in flight.
 void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start, const Pipe& results) {
   constexpr int kInFlight = 4;
   std::atomic<uint64_t> bytes{0};
@@ -201,7 +202,7 @@ double RunClients(
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Sampling through server processes, with the floor measured in the same run");
+  CLI::App app("Sampling through server processes, compared with gRPC alone and with sampling without RPC");
   app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes, 123 M edges")
       ->capture_default_str();
   app.add_option("--servers", options.graph.num_partitions, "partitions, each with a server")->capture_default_str();

@@ -1,7 +1,7 @@
-// Measures steps of sparse Adagrad on a graph server process, with gradients from one client over loopback. There are
-// two floors from the same run: a prefetching pass over as many rows in this process, and the same bytes sent to a
-// process that drops them, in messages of the same size and with as many messages in flight. The second floor is the
-// limit for all data sent over gRPC.
+// Measures the rate of sparse Adagrad steps on a graph server process, with gradients from one client over loopback.
+// Two upper bounds of the rate (ceilings) are measured in the same run: a prefetching pass over as many rows in this
+// process, and the same bytes sent to a process that drops them, in messages of the same size and with as many messages
+// in flight. The second one limits everything that sends this data over gRPC.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ namespace {
 
 constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
 constexpr size_t kStepsInFlight = 2;
-constexpr uint64_t kWarmUpSteps = 8;  // enough to touch nearly the whole table, as in the floor
+constexpr uint64_t kWarmUpSteps = 8;  // they use the same rows as the measured steps
 
 struct SparseFlags {
   BenchGraphOptions graph = {.scale = 0.1};
@@ -209,7 +209,7 @@ int Main(int argc, char** argv) {
               100 * served / floor, floor / 1e6);
   std::printf("over RPC %.2f M rows/s: %.1f %% of the same bytes over raw gRPC (%.2f M rows/s)\n", served / 1e6,
               100 * served / raw, raw / 1e6);
-  std::printf("of the slower floor: %.1f %% %s\n", percent, AtLeast(60, percent, " %").c_str());
+  std::printf("of the lower ceiling: %.1f %% %s\n", percent, AtLeast(60, percent, " %").c_str());
   return 0;
 }
 

@@ -155,7 +155,8 @@ def main():
                 (folder / kept).mkdir(exist_ok=True)
                 (pathlib.Path(runs) / kept).symlink_to(folder / kept)
             print("| rate | fan-outs | bytes an epoch | with the cache | fewer bytes | fewer rows | an epoch | "
-                  "with the cache | faster |" + (" DGL | the faster of the two, relative to DGL |" if options.dgl else "") +
+                  "with the cache | faster |" +
+                  (" DGL | DGL's time relative to the shorter of the two |" if options.dgl else "") +
                   "\n" + "|---" * (11 if options.dgl else 9) + "|", flush=True)
             for rate in options.rates:
                 for fanouts in options.fanouts:

@@ -111,7 +111,7 @@ ordered_json ToJson(const CheckpointListing& listing) {
   return json;
 }
 
-std::string Dumped(const ordered_json& json) {
+std::string DumpJson(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -124,7 +124,7 @@ Outcome List(const Place& place, const CheckpointFlags& flags) {
     text += FormatLine(listing);
     json.push_back(ToJson(listing));
   }
-  return Done(flags.out.json ? Dumped({{"uri", flags.uri}, {"checkpoints", json}}) : text);
+  return Done(flags.out.json ? DumpJson({{"uri", flags.uri}, {"checkpoints", json}}) : text);
 }
 
 std::string ToText(const CheckpointManifest& manifest) {
@@ -191,7 +191,7 @@ Outcome Verify(const Place& place, const CheckpointFlags& flags) {
     json.push_back(ToJson(listing));
   }
   if (flags.out.json) {
-    outcome.output = Dumped({{"uri", flags.uri}, {"ok", outcome.code == ExitCode::kDone}, {"checkpoints", json}});
+    outcome.output = DumpJson({{"uri", flags.uri}, {"ok", outcome.code == ExitCode::kDone}, {"checkpoints", json}});
   } else if (!flags.out.quiet) {
     outcome.output = text;
   }

@@ -22,7 +22,7 @@ void AddHostFlags(CLI::App* command, HostFlags* flags) {
       ->take_all()
       ->allow_extra_args(false);
   command->add_option("--ssh", ssh.program, "The ssh client")->capture_default_str();
-  command->add_option("--connect-seconds", flags->connect_seconds, "How long a connection to a host may take")
+  command->add_option("--connect-seconds", flags->connect_seconds, "Time limit for connecting to a host")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 }
@@ -34,8 +34,8 @@ launch::ConnectOptions ToConnectOptions(const HostFlags& flags) {
   connect.session.ssh.program = launch::FindExecutable(connect.session.ssh.program, ReadEnvironment());
   connect.session.version = ESPALIER_VERSION;
   connect.session.ssh.connect_timeout = std::chrono::seconds(flags.connect_seconds);
-  // ssh's ConnectTimeout covers only the TCP connection. The key exchange, the shell and the start of the program take
-  // additional time.
+  // ssh's ConnectTimeout covers the TCP connection and the key exchange. Authentication, the shell and the start of the
+  // program take additional time.
   connect.patience = std::chrono::seconds(flags.connect_seconds + 60);
   return connect;
 }

@@ -67,7 +67,7 @@ void AddImportCommand(CLI::App* app, Command* chosen) {
   command->footer(kImportFooter);
   command
       ->add_option("source", flags->source.path,
-                   "Folder of the graph; of triples also one file: path, file: or s3: URI")
+                   "Folder of the graph, or for Triples also a file; a path, file: URI or s3: URI")
       ->required();
   command->add_option("-o,--output", flags->output, "Folder to create; must not exist or must be empty")
       ->transform(partitioner::LocalPath())

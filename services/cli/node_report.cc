@@ -1,6 +1,7 @@
-// Finds a node in two steps. The directory of original ids is cut into one slice per partition; the slice with the
-// original id gives the global id, and the partition book gives the global id's owner. The owner's partition has the
-// in-edges and the columns. Only these two partitions are loaded, the first without its columns.
+// Finds a node in two steps. The table from original ids to global ids is cut into one range per partition
+// (graph::DirectorySlice), which need not own these nodes. The range with the original id gives the global id, and the
+// partition book gives the node's owner, the partition that has its in-edges and columns. Only two partitions are
+// loaded: the one with the range, without its columns, and the owner.
 #include "services/cli/node_report.h"
 
 #include <nlohmann/json.hpp>
@@ -17,9 +18,9 @@ Result<NodeTypeId> FindType(const graph::GraphSchema& schema, const std::string&
   return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While("--type");
 }
 
-// Returns the partition whose directory slice contains the original id. The slice of partition p of P is
+// Returns the partition whose DirectorySlice has the original id. The slice of partition p of P has the original ids
 // [n * p / P, n * (p + 1) / P) for n nodes.
-PartitionId DirectoryOwner(uint64_t original_id, uint64_t num_nodes, uint32_t num_partitions) {
+PartitionId PartitionWithSlice(uint64_t original_id, uint64_t num_nodes, uint32_t num_partitions) {
   uint32_t p = 0;
   while (num_nodes * (p + 1) / num_partitions <= original_id) ++p;
   return PartitionId(p);
@@ -31,7 +32,7 @@ Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
 
-// Returns the node's row. `scales`, unless empty, has the factor of each element of a row.
+// Returns the node's row. `scales`, unless empty, has one factor per element, by which the row is multiplied.
 Json ReadRow(const Tensor& column, std::span<const float> scales, LocalNodeId node) {
   const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
   const int64_t first = static_cast<int64_t>(node.value) * width;
@@ -71,7 +72,7 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lo
     return OutOfRange("--node " + std::to_string(lookup.original_id) + " is out of range [0, " +
                       std::to_string(book.num_nodes(type)) + "), the original ids of node type '" + type_name + "'");
   }
-  const PartitionId directory = DirectoryOwner(lookup.original_id, book.num_nodes(type), book.num_partitions());
+  const PartitionId directory = PartitionWithSlice(lookup.original_id, book.num_nodes(type), book.num_partitions());
   ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, lookup.load, /*columns=*/false));
   const graph::DirectorySlice& slice = known.directory[type.value];
   const auto global =

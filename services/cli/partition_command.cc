@@ -2,7 +2,8 @@
 //
 // The flags are converted to the job document's graph section (ToGraph) and checked by the same rules
 // (CheckPartitions), so a flag has the same effect as its field. Existing partitions with the same key are
-// reused. After a signal the pipeline has kStopGrace to remove its incomplete files; then the process ends.
+// reused, except with --again. After a signal the pipeline has kStopGrace to remove its incomplete files; then the
+// process ends.
 #include <optional>
 
 #include "services/cli/command.h"
@@ -52,7 +53,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->footer(kPartitionFooter);
   command
       ->add_option("source", flags->source.path,
-                   "Folder of the graph; of triples also one file: path, file: or s3: URI")
+                   "Folder of the graph, or for Triples also a file; a path, file: URI or s3: URI")
       ->required();
   AddSourceFlags(command, &flags->source)->required();
   command->add_option("-o,--output", flags->output, "Location of partitionings: path, file: or s3: URI")->required();
@@ -81,7 +82,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_option("--seed", flags->seed, "Random seed of the algorithm")->capture_default_str();
   command
       ->add_option("--memory", flags->pipeline.memory_bytes,
-                   "Memory limit for Streaming, Random and External, e.g. 8GiB, without mapped files; 0: no limit")
+                   "Memory limit for Streaming, Random and External, e.g. 8GiB; mapped files do not count; 0: no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
@@ -150,7 +151,7 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.triples = ToTripleOptions(flags.source);
   flags.pipeline.held_out = ToHeldOutEdges(flags.source);
   flags.pipeline.label_columns = flags.source.labels;
-  flags.pipeline.check_names = [&](const partitioner::GraphNames& names) {
+  flags.pipeline.check_names = [&](const partitioner::GraphMetadata& names) {
     return CheckLabels(flags.source, partitioner::ListColumnNames(names.node_columns),
                        partitioner::ListColumnNames(names.edge_columns));
   };

@@ -23,7 +23,8 @@ std::string FolderOfThisProgram() {
 void AddJobFlags(CLI::App* command, RunFlags* flags) {
   CLI::Option* const file =
       command->add_option("-f,--file", flags->run.job_file,
-                          "The DistTraining document, YAML or JSON; optional for a program if --set gives all fields");
+                          "The DistTraining document, YAML or JSON; optional with -- PROGRAM if --set gives all "
+                          "fields");
   if (flags->run.roles.program.empty()) file->required();
   command->add_option("-o,--output", flags->run.output_folder, "Folder for the result, outputs, partitions and logs")
       ->transform(partitioner::LocalPath())

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "services/base/check.h"
 #include "services/job/enum_names.h"
 #include "services/job/text/suggestion.h"
@@ -39,7 +40,8 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Divide each node's features by their sum: floating columns of two or more dimensions");
   command
       ->add_option("--feature-dtype", flags->feature_dtype,
-                   "Data type of these columns: Source, F32, F16, BF16 or I8; trainers convert them to F32")
+                   "Data type of floating columns of two or more dimensions: Source, F32, F16, BF16 or I8; trainers "
+                   "convert them to F32")
       ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16", "I8"}, CLI::ignore_case));
   command
       ->add_option(
@@ -82,7 +84,7 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   format::SourceReadOptions options;
   options.meter = phase.meter();
   options.format = ToFormat(flags.format);
-  ASSIGN_OR_RETURN(format::SourcePlace place, format::FindGraphSource(flags.path, options.format, access));
+  ASSIGN_OR_RETURN(format::LocatedSource place, format::FindGraphSource(flags.path, options.format, access));
   ASSIGN_OR_RETURN(options.path, place.Path());
   options.threads = threads;
   options.triples = ToTripleOptions(flags);
@@ -99,8 +101,7 @@ Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::strin
   }
   for (const std::string& label : flags.labels) {
     if (all.contains(label)) continue;
-    std::string known;
-    for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
+    const std::string known = absl::StrJoin(all, ", ");
     return InvalidArgument("--label: no node or edge type has a column '" + label + "'" +
                            job::DidYouMean(label, {all.begin(), all.end()}) + "; there " +
                            (known.empty() ? "is none" : "are: " + known));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/format/source/source_place.h"
+#include "services/format/source/located_source.h"
 #include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"
 #include "services/terminal/progress.h"
@@ -38,7 +38,7 @@ format::TripleOptions ToTripleOptions(const SourceFlags& flags);
 job::FeatureDType ToFeatureDType(const SourceFlags& flags);
 // Returns nullopt if no edges are held out.
 std::optional<graph::HeldOutEdges> ToHeldOutEdges(const SourceFlags& flags);
-// Reads the graph from a path or a URI of any scheme, as one phase of `progress`. Downloads a source that is not local
+// Reads the graph from a path or a URI of any scheme, as one phase of `progress`. A remote source is first downloaded
 // to access.cache. `names` and `warnings`, unless null, receive what ReadSourceGraph returns in them.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
                                       terminal::Progress& progress, format::SourceNames* names = nullptr,

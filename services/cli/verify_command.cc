@@ -79,8 +79,8 @@ Result<std::optional<graph::SourceGraph>> ReadSource(const VerifyFlags& flags, c
   return std::optional(std::move(graph));
 }
 
-Result<format::VerifyReport> Verified(const PartitionPlace& place, format::VerifyOptions options,
-                                      terminal::Progress& progress) {
+Result<format::VerifyReport> VerifyWithProgress(const PartitionPlace& place, format::VerifyOptions options,
+                                                terminal::Progress& progress) {
   terminal::MeteredPhase phase(progress, "verifying " + place.uri);
   options.meter = phase.meter();
   return format::VerifyPartitioning(*place.store, place.prefix, options);
@@ -109,7 +109,7 @@ Outcome Verify(const VerifyFlags& flags) {
   options.threads = flags.threads;
   options.data_dir = access->cache.folder;
   options.cache_bytes = access->cache.max_bytes;
-  const Result<format::VerifyReport> report = Verified(*place, options, progress);
+  const Result<format::VerifyReport> report = VerifyWithProgress(*place, options, progress);
   if (!report.ok()) return Fail(report.status());
   Outcome outcome;
   if (flags.out.json) {

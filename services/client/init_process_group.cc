@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "services/base/backoff.h"
+#include "services/base/host_port.h"
 #include "services/client/ring/ring_collective.h"
 #include "services/client/tensors/dist_tensor.h"
 #include "services/collective/self_collective.h"
-#include "services/rpc/address.h"
 
 namespace espalier::client {
 namespace {
 
-constexpr const char* kRendezvousName = "espalier.meeting-place";
+constexpr const char* kRendezvousName = "espalier.rendezvous";
 constexpr int64_t kAddressBytes = 512;  // padded with zeros; a host name has at most 255
 
 // Owns the tensor with the address of rank 0; the destructor drops it.
@@ -114,7 +114,7 @@ Result<std::unique_ptr<collective::Collective>> InitProcessGroup(const DistGraph
   options.rank = context.rank;
   options.size = context.world_size;
   options.incarnation = context.session.incarnation.value_or(0);
-  options.listen = rpc::ToString({context.local_address, 0});
+  options.listen = ToString(HostPort{context.local_address, 0});
   options.allow_other_hosts = context.plaintext_to_others;
   options.tls = context.session.channel.tls;
   options.stop = context.session.channel.stop;

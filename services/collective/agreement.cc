@@ -1,6 +1,6 @@
 // AgreeOn gathers a fixed-size record of every rank's status. WorkInSteps calls it after each step and then broadcasts
 // whether another step follows. RunOnSideThread calls WorkInSteps with a step that starts the thread if necessary and
-// waits for the thread's end for a fraction of `longest_step`.
+// waits until the thread ends, but at most a fraction of `longest_step`.
 #include "services/collective/agreement.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Status RunOnSideThread(Rank root, const std::function<Status()>& work, Collectiv
         try {
           if (!done.valid()) done = std::async(std::launch::async, work);
         } catch (const std::system_error& error) {
-          return ResourceExhausted(std::string("no thread: ") + error.what());
+          return ResourceExhausted(std::string("cannot start a thread: ") + error.what());
         }
         if (done.wait_for(longest_step / 60) != std::future_status::ready) return true;
         try {

@@ -1,6 +1,6 @@
 // Ranks register their operands with a shared Group and wait. The last rank to arrive executes the operation for all
-// ranks while it holds the mutex. A mismatch, a missed deadline or a rank that leaves sets `error_`, after which
-// every operation fails.
+// ranks while it holds the mutex. A mismatch, a missed deadline, an error of a polled function or a rank that leaves
+// the group sets `error_`, after which every operation fails.
 #include "services/collective/in_process_collective.h"
 
 #include <algorithm>
@@ -84,14 +84,14 @@ class Group {
         deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_operations_ > operation || !error_.ok(); });
     if (num_operations_ > operation) return Status();
     if (error_.ok()) {
-      error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline before " +
-                       std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks arrived");
+      error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline while " +
+                       std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks were missing");
       return ReportError(rank, WaitEnded(deadline, error_.message()));
     }
     return ReportError(rank, error_);
   }
 
-  // Calls `is_done` without the lock until it returns true. Fails as Run does.
+  // Calls `is_done` without the lock until it returns true or an error. Fails as Run does.
   Status Poll(uint32_t rank, const std::function<Result<bool>()>& is_done, const Deadline& deadline)
       ABSL_LOCKS_EXCLUDED(mutex_) {
     for (;;) {
@@ -140,7 +140,8 @@ class Group {
   const uint32_t size_;
   Mutex mutex_;
   std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
-  // By rank: the first error that an operation of the rank returned; OK if there was none.
+  // By rank: the first error that an operation of the rank returned, or the group's error if the rank has left without
+  // one; OK if neither.
   std::vector<Status> reported_ ABSL_GUARDED_BY(mutex_) = std::vector<Status>(size_);
   uint32_t num_arrived_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_operations_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -5,17 +5,23 @@
 
 namespace espalier::collective {
 
+Status SelfCollective::CheckInGroup() const {
+  return is_abandoned_ ? Unavailable("this rank has left the group") : Status();
+}
+
 Status SelfCollective::Broadcast(std::span<std::byte>, Rank root, Deadline) {
   ESPALIER_CHECK(root.value == 0) << "root " << root.value << " of a group of one";
-  return Status();
+  return CheckInGroup();
 }
 
 Result<std::vector<std::byte>> SelfCollective::AllGather(std::span<const std::byte> bytes, Deadline) {
+  RETURN_IF_ERROR(CheckInGroup());
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
 Status SelfCollective::PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) {
   for (;;) {
+    RETURN_IF_ERROR(CheckInGroup());
     ASSIGN_OR_RETURN(const bool done, is_done());
     if (done) return Status();
     if (deadline.HasPassed() || deadline.stop().stop_requested()) {

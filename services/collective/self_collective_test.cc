@@ -33,6 +33,13 @@ TEST(SelfCollectiveTest, PollsUntilItIsDone) {
   EXPECT_EQ(self.PollUntilAllDone(never, Soon().OrStop(stop.get_token())).code(), StatusCode::kCancelled);
 }
 
+TEST(SelfCollectiveTest, OperationsFailAfterAbandon) {
+  SelfCollective self;
+  self.Abandon();
+  EXPECT_EQ(self.Barrier(Deadline::Never()).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(self.PollUntilAllDone([] { return false; }, Deadline::Never()).code(), StatusCode::kUnavailable);
+}
+
 TEST(SelfCollectiveTest, AgreesWithItself) {
   SelfCollective self;
   EXPECT_TRUE(AgreeOn(Status(), self, std::chrono::seconds(60)).ok());

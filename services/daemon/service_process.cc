@@ -1,16 +1,16 @@
-// The life of a service process: Start installs signal handlers and opens the admin port, not ready yet; the program
-// loads its data and starts its RPC server; ServeUntilStopped writes the ready file, reports readiness and blocks until
-// SIGTERM or SIGINT, then reports "stopping" and drains. A watcher thread turns the signal into a stop request, so that
-// loading can be interrupted too.
+// The life of a service process: Start installs signal handlers and opens the admin port, which reports "starting" for
+// now; the program loads its data and starts its RPC server; ServeUntilStopped writes the ready file, reports readiness
+// and blocks until SIGTERM or SIGINT, then reports "stopping" and drains. A watcher thread turns the signal into a stop
+// request, so that loading can be interrupted too.
 #include "services/daemon/service_process.h"
 
 #include <utility>
 
 #include "services/base/failpoint.h"
 #include "services/base/heap.h"
+#include "services/base/host_port.h"
 #include "services/base/parallel.h"
 #include "services/telemetry/configuration.h"
-#include "services/telemetry/listen_socket.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -66,7 +66,7 @@ rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options) {
 
 Status CheckFlags(const ProcessOptions& options) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(options.log_format).status().While("--log-format"));
-  RETURN_IF_ERROR(telemetry::ParseHostPort(options.admin_listen).status().While("--admin-listen"));
+  RETURN_IF_ERROR(ParseHostPort(options.admin_listen).status().While("--admin-listen"));
   RETURN_IF_ERROR(CheckTlsFlags(options.tls));
   return rpc::CheckListenAddress(MakeRpcOptions(options)).While("--listen");
 }
@@ -112,7 +112,7 @@ ExitCode ServiceProcess::ServeUntilStopped(const std::string& address, const std
     ready.address = address;
     ready.admin_address = admin_->address();
     if (const Status written = telemetry::WriteReadyFile(options_.ready_file, ready); !written.ok()) {
-      return static_cast<ExitCode>(Fail(written));
+      return static_cast<ExitCode>(telemetry::Fail(written));
     }
   }
   admin_->SetReady();
@@ -136,18 +136,12 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& opti
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
   }
-  if (const Status checked = CheckFlags(options); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
-  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
+  if (const Status checked = CheckFlags(options); !checked.ok())
+    return telemetry::Fail(checked, ExitCode::kBadDocument);
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok())
+    return telemetry::Fail(armed, ExitCode::kBadDocument);
   const Result<ExitCode> ended = run();
-  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
-}
-
-int Fail(const Status& status) { return Fail(status, ToExitCode(status.code())); }
-
-int Fail(const Status& status, ExitCode code) {
-  Log(Level::kError, "cannot continue", {{"error", status}, {"exit_code", static_cast<int>(code)}});
-  telemetry::WriteTermination(status, code);
-  return static_cast<int>(code);
+  return ended.ok() ? static_cast<int>(*ended) : telemetry::Fail(ended.status());
 }
 
 }  // namespace espalier::daemon

@@ -59,8 +59,9 @@ class ServiceProcess {
   std::stop_token stop() const { return stop_.get_token(); }
   telemetry::AdminServer& admin() { return *admin_; }
 
-  // Reports readiness at `address`, waits for SIGTERM or SIGINT, then calls `drain` with the deadline for draining.
-  // Returns the process's exit code.
+  // Reports on the admin port, in the ready file and in the log that the process is ready; `address` is where its RPC
+  // server listens. Waits for SIGTERM or SIGINT, then calls `drain` with the deadline for draining. Returns the
+  // process's exit code.
   ExitCode ServeUntilStopped(const std::string& address, const std::function<void(Deadline)>& drain);
 
  private:
@@ -77,9 +78,5 @@ class ServiceProcess {
 // calls `run`. Returns the exit code.
 int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
                 const std::function<Result<ExitCode>()>& run);
-
-// Logs the error that ends the process and returns the exit code, by default the one for the status code.
-int Fail(const Status& status);
-int Fail(const Status& status, ExitCode code);
 
 }  // namespace espalier::daemon

@@ -34,7 +34,7 @@ constexpr uint64_t ToId(T stored) {
 
 // Returns the part of an error message that says which ids are valid: "expected 0 to 2" for `count` 3.
 inline std::string DescribeIdRange(uint64_t count) {
-  return count == 0 ? "no id is valid, because there are none of this type"
+  return count == 0 ? "no id is valid, because there are no nodes of this type"
                     : "expected 0 to " + std::to_string(count - 1);
 }
 

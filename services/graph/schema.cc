@@ -6,15 +6,13 @@
 #include <limits>
 #include <tuple>
 
+#include "services/base/ascii.h"
+
 namespace espalier::graph {
 namespace {
 
 constexpr size_t kMaxNameLength = 128;
 constexpr size_t kMaxTypes = std::numeric_limits<uint16_t>::max();
-
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 // The largest number of names that a message lists. A knowledge graph has hundreds of relations.
 constexpr size_t kMaxListed = 40;

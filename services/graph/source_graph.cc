@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "services/base/parallel.h"
+#include "services/base/pluralize.h"
 #include "services/graph/first_violation.h"
 #include "services/graph/id_values.h"
 
@@ -186,7 +187,8 @@ Status CheckEdgeSplits(const SourceGraph& graph) {
     RETURN_IF_ERROR(CheckName("split", name));
     for (const auto& [number, split] : by_type) {
       if (number >= graph.edges.size())
-        return InvalidArgument("split '" + name + "' names edge type number " + std::to_string(number));
+        return InvalidArgument("split '" + name + "' names edge type number " + std::to_string(number) +
+                               ", but the graph has " + Pluralize(graph.edges.size(), "edge type"));
       const EdgeTypeId type(number);
       const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(type)).count;
       const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(type)).count;
@@ -222,7 +224,8 @@ Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelCol
     RETURN_IF_ERROR(CheckName("split", name));
     for (const auto& [type, split] : by_type) {
       if (type >= graph.nodes.size())
-        return InvalidArgument("split '" + name + "' names node type number " + std::to_string(type));
+        return InvalidArgument("split '" + name + "' names node type number " + std::to_string(type) +
+                               ", but the graph has " + Pluralize(graph.nodes.size(), "node type"));
       const std::string where = "split '" + name + "' of '" + schema.node_types()[type] + "'";
       RETURN_IF_ERROR(CheckSplit(split, graph.nodes[type].count, where));
     }

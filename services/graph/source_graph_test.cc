@@ -54,7 +54,7 @@ TEST(ValidateSourceGraphTest, NamesTheFirstEdgeOutOfRange) {
 TEST(ValidateSourceGraphTest, RefusesAnEdgeOfATypeWithoutNodes) {
   SourceGraph graph = testing::TypedExample();
   graph.nodes[graph.schema.FindNodeType("author")->value] = NodeSet();
-  EXPECT_THAT(Violation(graph), HasSubstr("sources[0] is 0: no id is valid, because there are none of this type"));
+  EXPECT_THAT(Violation(graph), HasSubstr("sources[0] is 0: no id is valid, because there are no nodes of this type"));
 }
 
 TEST(ValidateSourceGraphTest, FindsTheLowestViolationForAnyNumberOfThreads) {

@@ -34,8 +34,8 @@ Status CheckOptions(const TypedOptions& options) {
                            std::to_string(needed) + " of each, twice the number of classes");
   }
   if (!(options.edges_per_relation >= 0 && options.edges_per_relation <= 1e6)) {
-    return InvalidArgument("edges per relation are " + std::to_string(options.edges_per_relation) +
-                           ": expected 0 to 1e6");
+    return InvalidArgument("the average number of edges per relation and paper is " +
+                           std::to_string(options.edges_per_relation) + ": expected 0 to 1e6");
   }
   RETURN_IF_ERROR(CheckExponent("the exponent of out-degrees", options.out_degree_exponent));
   RETURN_IF_ERROR(CheckFraction("the fidelity", options.fidelity));
@@ -46,7 +46,7 @@ Status CheckOptions(const TypedOptions& options) {
 
 struct Relation {
   std::string source_type;
-  uint64_t shift;   // the class of a source is the class of its destination plus this shift
+  uint64_t shift;   // a source that is not random has the class of its destination plus this shift, modulo K
   uint64_t stream;  // `type` of GeneratorKey
 };
 
@@ -81,7 +81,7 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
       const uint64_t source_class = is_faithful ? (destination + relation.shift) % num_classes : any_class;
       const uint64_t multiple = multiples.At(random.NextUnitDouble());
       uint64_t source = multiple * num_classes + source_class;
-      // Avoids a self loop by taking the next node of the same class.
+      // Avoids a self loop by taking the previous rank of the same class, or the next one if there is no previous one.
       if (from_papers && source == destination) source += multiple == 0 ? num_classes : uint64_t{0} - num_classes;
       sources[e] = source_ids[source];
       destinations[e] = ids.papers[destination];

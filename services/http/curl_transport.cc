@@ -1,7 +1,7 @@
-// Each call takes a curl easy handle, which owns a connection, from the idle ones or makes a new one, and returns it
-// only after success. curl calls OnHeader and OnBody with the bytes of the response and OnRead for the bytes of the
-// request; the callbacks share one Exchange. A callback aborts the exchange by returning another number than it was
-// given.
+// Each call takes an idle curl easy handle, which owns its connections, or makes a new one, and puts it back only after
+// success. curl calls OnHeader and OnBody with the bytes of the response and OnRead for the bytes of the request;
+// the callbacks share one Exchange. OnHeader and OnBody abort the exchange by returning another number of bytes than
+// they were given.
 #include "services/http/curl_transport.h"
 
 #include <curl/curl.h>
@@ -29,7 +29,8 @@ struct Exchange {
   Response response;
   size_t body_sent = 0;
   size_t header_bytes = 0;
-  bool has_overflown = false;  // the response is longer than a limit allows
+  bool has_overflown = false;         // the response is longer than a limit allows
+  bool has_overflown_buffer = false;  // and the limit is the size of options.into
 };
 
 std::string_view Trim(std::string_view text) {
@@ -48,7 +49,7 @@ size_t OnHeader(char* bytes, size_t one, size_t count, void* user) {
     exchange.has_overflown = true;
     return 0;
   }
-  if (line.starts_with("HTTP/")) {  // drops the headers of an earlier 1xx response
+  if (line.starts_with("HTTP/")) {  // drops the headers of an earlier response, such as 1xx
     exchange.response.headers.clear();
     return one * count;
   }
@@ -80,6 +81,7 @@ size_t OnBody(char* bytes, size_t one, size_t count, void* user) {
       uses_buffer ? options.into.size() - response.bytes_into : options.max_body_bytes - response.body.size();
   if (size_bytes > max_bytes) {
     receiver.exchange.has_overflown = true;
+    receiver.exchange.has_overflown_buffer = uses_buffer;
     return 0;
   }
   if (uses_buffer) {
@@ -174,7 +176,7 @@ bool IsPlainPort(CURLcode code, std::string_view details) {
 
 Status ToStatus(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
   if (exchange.has_overflown) {
-    if (exchange.options.into.data() != nullptr) {
+    if (exchange.has_overflown_buffer) {
       return Unimplemented(origin +
                            " responds with more bytes than requested: the service does not support ranges, or "
                            "is not an S3 service");
@@ -187,8 +189,9 @@ Status ToStatus(CURLcode code, const Exchange& exchange, const std::string& orig
     return FailedPrecondition(message + "; the port does not speak TLS: use http:// in the endpoint, or another port");
   }
   // A TLS port may respond to a plain request with a TLS alert, which is not HTTP.
-  if (code == CURLE_UNSUPPORTED_PROTOCOL && origin.starts_with("http://")) {
-    return FailedPrecondition(message + "; the port does not speak HTTP: it may expect https:// in the endpoint");
+  if (code == CURLE_UNSUPPORTED_PROTOCOL && !origin.empty()) {
+    return FailedPrecondition(message + "; the port does not speak HTTP" +
+                              (origin.starts_with("http://") ? ": it may expect https:// in the endpoint" : ""));
   }
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT: return DeadlineExceeded(message);
@@ -201,7 +204,7 @@ Status ToStatus(CURLcode code, const Exchange& exchange, const std::string& orig
   }
 }
 
-// Returns the origin of a request, such as "http://s3.example.com:9000". The request was sent, so its URL is valid.
+// Returns the origin of a request, such as "http://s3.example.com:9000", or "" if its URL is invalid.
 std::string ParseOrigin(const Request& request) {
   const Result<Url> url = ParseUrl(request.url);
   return url.ok() ? url->Origin() : "";
@@ -298,7 +301,9 @@ void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
 }
 
 Result<Response> CurlTransport::Send(const Request& request, const SendOptions& options) {
-  if (options.deadline.HasPassed()) return DeadlineExceeded("the deadline has passed before the request was sent");
+  if (options.deadline.HasPassed()) {
+    return DeadlineExceeded(ParseOrigin(request) + ": the deadline has passed before the request was sent");
+  }
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<Response> response = handle->Perform(request, options, options_);
   // Drops a handle after a failure. Its connection is not reusable, and it may reject options: after a host name that

@@ -1,8 +1,8 @@
 // The DistTraining document as a C++ value, for `espalier run -f` and the operator. Fields are named as in the
-// document, which docs/disttraining.md describes. enum_names.h has the spelling of the enums, except those of draws,
-// which are in sampler/spec. parse.h fills in defaults and validates once, so code that receives a DistTraining need
-// not repeat its checks. The initial value of a member is the default of its field in documents (fields/field_table.h),
-// unless the member's comment gives another default.
+// document, which docs/disttraining.md describes. enum_names.h has the names of the enum values, except those of the
+// sampler's enums, which are in sampler/spec. parse.h fills in defaults and validates once, so code that receives a
+// DistTraining need not repeat its checks. The initial value of a member is the default of its field in documents
+// (fields/field_table.h), unless the member's comment gives another default.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,6 @@ enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
 enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
 enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kEmbedding, kTorchScript };  // GraphSAGE | ...
 enum class Aggregator { kMean, kGcn, kPool };
-enum class Activation { kRelu };
 enum class LayerNormalization { kNone, kLayer, kBatch };  // None | Layer | Batch
 enum class OptimizerType { kAdam, kAdamW, kSgd };         // Adam | AdamW | SGD
 enum class RowDType { kF32, kF16, kBf16 };                // F32 | F16 | BF16
@@ -51,13 +50,13 @@ constexpr bool LabelsEdges(TaskType type) {
   return type == TaskType::kEdgeClassification || type == TaskType::kEdgeRegression;
 }
 // Returns whether the seeds of the task are edges: LabelsEdges, or link prediction.
-constexpr bool IsOfEdges(TaskType type) { return LabelsEdges(type) || type == TaskType::kLinkPrediction; }
+constexpr bool HasEdgeSeeds(TaskType type) { return LabelsEdges(type) || type == TaskType::kLinkPrediction; }
 
 constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
 struct S3Storage {
-  std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3, or AWS
-  std::string region;              // empty: AWS_REGION, or us-east-1
+  std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, or AWS
+  std::string region;              // empty: AWS_REGION or AWS_DEFAULT_REGION, or us-east-1
   std::string credentials_secret;  // Kubernetes Secret; only on a cluster: elsewhere the environment has credentials
   friend bool operator==(const S3Storage&, const S3Storage&) = default;
 };
@@ -207,7 +206,7 @@ struct Optimizer {
 
 struct Evaluation {
   int64_t every_epochs = 1;
-  Metric metric = Metric::kAccuracy;
+  Metric metric = Metric::kAccuracy;  // default of documents: depends on the task
   EvaluationNeighborhood neighborhood = EvaluationNeighborhood::kFull;
   int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
   // LinkPrediction:
@@ -221,6 +220,7 @@ struct Evaluation {
 struct Checkpoint {
   int64_t every_epochs = 0;
   int64_t every_steps = 0;
+  // Default of documents: 600 if no trigger is set.
   std::chrono::seconds every{0};
   int64_t keep = 2;         // number of newest complete checkpoints to keep, in addition to the best one
   std::string resume_from;  // URI of another run's checkpoint, or folder of checkpoints; the run's own take precedence
@@ -361,6 +361,7 @@ struct DistTraining {
   std::string output_uri;
   std::vector<OutputKind> output_save;  // default of documents: Model, Embeddings, Predictions
   std::string output_nodes_uri;  // folder with one `<node type>.npy` of original ids per node type; empty: all nodes
+  // Default of documents: Disabled under `espalier run`, else Managed.
   TlsMode tls = TlsMode::kDisabled;
   std::string tls_secret;                   // SecretRef
   int64_t backoff_limit = 3;                // number of counted failures that are retried; the next one fails the run

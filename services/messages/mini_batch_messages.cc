@@ -1,6 +1,6 @@
-// A batch is one frame: a header with counts by layer, relation and node type, then the tensors: nodes by type, the
-// blocks of each layer, times, and the links or edges. Decoding walks header and tensors together and checks each layer
-// against the previous one, so that every index of a decoded batch is in range.
+// A batch is one frame: a header with each layer's relations and its numbers of rows by node type, then the tensors:
+// nodes by type, the blocks of each layer, times, and the links or edges. Decoding walks header and tensors together
+// and checks each layer against the previous one, so that every index of a decoded batch is in range.
 #include "services/messages/mini_batch_messages.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tens
   const uint32_t rows_read = layer.num_inputs[schema.SourceOf(type).value];
   const uint32_t rows_written = layer.num_outputs[schema.DestinationOf(type).value];
   if (tensors[0].dtype() != DType::kU32 || tensors[1].dtype() != DType::kU32) {
-    return InvalidArgument("a block's rows are not U32");
+    return InvalidArgument("a block's offsets or indices are not U32");
   }
   sampler::Block block;
   block.edge_type = type;
@@ -57,8 +57,9 @@ Result<sampler::Block> DecodeBlock(EdgeTypeId type, std::span<const Tensor> tens
 }
 
 // Checks a layer. `rows` is the number of rows that the layer must read, by node type: those that the previous layer
-// writes or, for the first layer, the batch's nodes. The layer must not write more rows than it reads. Its blocks must
-// be those of its fan-outs in the same order, because a model identifies blocks by their position.
+// writes or, for the first layer, the batch's nodes. The layer must not write more rows than it reads. It must have one
+// block for each edge type with a fan-out other than 0, by ascending type, because a model identifies blocks by their
+// position.
 Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& spec,
                   const std::vector<uint32_t>& rows) {
   if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||
@@ -79,8 +80,8 @@ Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& s
                          std::to_string(expected.size()) + " edge types with a fan-out");
 }
 
-// Decodes the layers of the spec from the first tensors of `tensors`, which it consumes. Returns the rows that the last
-// layer writes, by node type.
+// Decodes the layers of the spec from the first tensors of `tensors`, and removes these from `tensors`. Returns the
+// number of rows that the last layer writes, by node type.
 Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header, const sampler::SamplingSpec& spec,
                                          const graph::PartitionBook& book, std::span<const Tensor>& tensors,
                                          sampler::MiniBatch& batch) {
@@ -201,7 +202,8 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
   return CheckCountOfEdges(batch.edges->sources.size(), batch);
 }
 
-// Checks the size of the header, in which even an empty block takes at least 22 bytes.
+// Checks the size of the header. Layers with many relations can exceed the limit, because even an empty block adds at
+// least 22 bytes.
 Status CheckHeader(const minibatch::v1::MiniBatch& header) {
   const size_t size_bytes = header.ByteSizeLong();
   if (size_bytes <= rpc::kMaxHeaderBytes) return Status();

@@ -52,7 +52,7 @@ Result<sampler::SeedQuery> DecodeSeedsRequest(const rpc::Frame<graph::v1::SeedsO
     query.positions.emplace(positions.begin(), positions.end());
   }
   if (request.of_edges()) {
-    if (request.edge_types().empty()) return InvalidArgument("edges of no edge type");
+    if (request.edge_types().empty()) return InvalidArgument("a request for seed edges has no edge types");
     for (const uint32_t number : request.edge_types()) {
       ASSIGN_OR_RETURN(const EdgeTypeId type, DecodeEdgeType(number));
       query.edge_types.push_back(type);

@@ -136,7 +136,8 @@ TEST(DecodeSeedsRequestTest, RefusesUnknownPartsAndEmptyBatches) {
   request.set_node_type(65'536);
   EXPECT_THAT(DecodeSeedsRequest(frame, limits).status().message(), HasSubstr("65536"));
   request.set_of_edges(true);
-  EXPECT_THAT(DecodeSeedsRequest(frame, limits).status().message(), HasSubstr("edges of no edge type"));
+  EXPECT_THAT(DecodeSeedsRequest(frame, limits).status().message(),
+              HasSubstr("a request for seed edges has no edge types"));
   request.add_edge_types(7);
   request.add_edge_types(65'536);
   EXPECT_THAT(DecodeSeedsRequest(frame, limits).status().message(), HasSubstr("65536"));

@@ -46,14 +46,14 @@ Status CheckIds(const Tensor& tensor, uint64_t count, uint64_t limit, const std:
   if (count == 0 && tensor.empty()) return Status();
   const bool is_id_type = tensor.dtype() == DType::kU32 || tensor.dtype() == DType::kU64;
   if (!is_id_type || static_cast<uint64_t>(tensor.num_elements()) != count) {
-    return InvalidArgument("the server's " + what + " are " + tensor.ToString() + ", expected U32 or U64 [" +
+    return InvalidArgument("the response's " + what + " are " + tensor.ToString() + ", expected U32 or U64 [" +
                            std::to_string(count) + "]");
   }
   const uint64_t largest =
       tensor.dtype() == DType::kU32 ? Largest(tensor.values<uint32_t>()) : Largest(tensor.values<uint64_t>());
   if (largest < limit) return Status();
-  return InvalidArgument("the server's " + what + " contain " + std::to_string(largest) + ", expected numbers below " +
-                         std::to_string(limit));
+  return InvalidArgument("the response's " + what + " contain " + std::to_string(largest) +
+                         ", expected numbers below " + std::to_string(limit));
 }
 
 Tensor ConcatenateIds(std::span<const Tensor> parts) {

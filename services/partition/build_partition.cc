@@ -1,14 +1,14 @@
 // Nodes: the layout assigns a partition's nodes a contiguous range of global IDs, so a local ID is the global ID minus
 // the start of the range, and every node column is gathered by the ascending original IDs of the range. Edges:
-// BuildInEdges returns the rows of the source in the order of the partition, and every edge column is gathered by these
-// rows. Splits: a partition keeps the nodes with global IDs in its range, and the pairs whose destinations have such
-// IDs.
+// BuildInEdges also returns the row of each in-edge in the source graph (input_rows), and every edge column is
+// gathered by these rows. Splits: a partition keeps the nodes with global IDs in its range, and the pairs whose
+// destinations have such IDs.
 #include "services/partition/build_partition.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "services/base/parallel.h"
+#include "services/base/select_rows.h"
 #include "services/partition/in_edges.h"
 #include "services/partition/parallel_edges.h"
 
@@ -17,26 +17,10 @@ namespace {
 
 constexpr int64_t kBuildGrain = 1 << 14;  // rows
 
-// Returns a tensor whose row i is row rows[i] of `column`. R is uint32_t or uint64_t.
-template <class R>
-Tensor GatherRows(const Tensor& column, std::span<const R> rows, int threads) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(rows.size());
-  Tensor gathered = Tensor::Zeros(column.dtype(), shape);
-  const size_t row_bytes = column.row_bytes();
-  if (gathered.empty()) return gathered;
-  std::byte* const to = gathered.mutable_bytes();
-  ParallelFor(threads, static_cast<int64_t>(rows.size()), kBuildGrain, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      std::memcpy(to + i * row_bytes, column.bytes() + static_cast<size_t>(rows[i]) * row_bytes, row_bytes);
-    }
-  });
-  return gathered;
-}
-
-Tensor Gather(const Tensor& column, const Tensor& rows, int threads) {
-  return rows.dtype() == DType::kU32 ? GatherRows(column, rows.values<uint32_t>(), threads)
-                                     : GatherRows(column, rows.values<uint64_t>(), threads);
+// Returns SelectRows for `rows` of dtype U32 or U64.
+Tensor GatherColumn(const Tensor& column, const Tensor& rows, int threads) {
+  return rows.dtype() == DType::kU32 ? SelectRows(column, rows.values<uint32_t>(), threads)
+                                     : SelectRows(column, rows.values<uint64_t>(), threads);
 }
 
 // Returns the original IDs of the nodes with global IDs [first, first + count) by local ID. They are ascending.
@@ -64,7 +48,7 @@ graph::OwnedNodes BuildNodes(const graph::SourceGraph& graph, const PartitionLay
                            : OwnedOriginalIds(global_of.values<uint64_t>(), first, nodes.count, threads);
   // A partition that owns all nodes has them in original order, so it shares the columns of the source graph.
   const auto owned_rows = [&](const Tensor& column) {
-    return nodes.count == graph.nodes_of(type).count ? column : Gather(column, nodes.original_ids, threads);
+    return nodes.count == graph.nodes_of(type).count ? column : GatherColumn(column, nodes.original_ids, threads);
   };
   for (const auto& [name, column] : graph.nodes_of(type).columns) nodes.columns[name] = owned_rows(column);
   nodes.scales = graph.nodes_of(type).scales;
@@ -107,8 +91,8 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
           .ordinals = Tensor::FromVector(std::move(ordinals))};
 }
 
-// Returns the pairs whose destinations the partition `built` owns. It must already have its in-edges and original edge
-// IDs.
+// Returns the pairs whose destinations the partition `built` owns. `built` must already have the in-edges and original
+// edge IDs of `type`.
 graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout, EdgeTypeId type,
                                         const graph::Partition& built) {
   const NodeTypeId source_type = layout.book.schema().SourceOf(type);
@@ -143,16 +127,16 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   return part;
 }
 
-// Returns the original ID of the edge at each position, as `dtype`, which is U32 or U64: [m].
-Tensor GatherOriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, DType dtype, int threads) {
-  if (edges.original_ids.empty() && source_rows.dtype() == dtype) return source_rows;
-  Tensor ids = Tensor::Zeros(dtype, source_rows.shape());
+// Returns the original ID of each in-edge, given its row in `edges`, as `dtype`, which is U32 or U64: [m].
+Tensor GatherOriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& input_rows, DType dtype, int threads) {
+  if (edges.original_ids.empty() && input_rows.dtype() == dtype) return input_rows;
+  Tensor ids = Tensor::Zeros(dtype, input_rows.shape());
   const std::span<const uint64_t> original_of_row =
       edges.original_ids.empty() ? std::span<const uint64_t>() : edges.original_ids.values<uint64_t>();
   const auto fill = [&]<class T>(std::span<T> to) {
-    ParallelFor(threads, source_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, input_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
-        const auto row = static_cast<uint64_t>(source_rows.ValueAsInt(k));
+        const auto row = static_cast<uint64_t>(input_rows.ValueAsInt(k));
         to[static_cast<size_t>(k)] = static_cast<T>(original_of_row.empty() ? row : original_of_row[row]);
       }
     });
@@ -165,14 +149,14 @@ Tensor GatherOriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_r
   return ids;
 }
 
-// Returns the original ID of the source of the edge at each position: U32 or U64 [m].
-Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
+// Returns the original ID of the source node of each in-edge, given the edge's row in `edges`: U32 or U64 [m].
+Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& input_rows, uint64_t num_sources, int threads) {
   const bool is_narrow = num_sources <= uint64_t{1} << 32;
-  Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, source_rows.shape());
+  Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, input_rows.shape());
   const auto fill = [&]<class T>(std::span<T> to) {
-    ParallelFor(threads, source_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, input_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
-        to[static_cast<size_t>(k)] = static_cast<T>(edges.sources.ValueAsInt(source_rows.ValueAsInt(k)));
+        to[static_cast<size_t>(k)] = static_cast<T>(edges.sources.ValueAsInt(input_rows.ValueAsInt(k)));
       }
     });
   };
@@ -184,17 +168,17 @@ Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& source_rows, u
   return ids;
 }
 
-void AddSourceColumns(const graph::SourceGraph& graph, EdgeTypeId type, const Tensor& source_rows,
+void AddSourceColumns(const graph::SourceGraph& graph, EdgeTypeId type, const Tensor& input_rows,
                       const BuildOptions& options, std::map<std::string, Tensor>* columns) {
   if (options.source_columns.empty()) return;
   const graph::NodeSet& sources = graph.nodes_of(graph.schema.SourceOf(type));
-  const Tensor ids = GatherSourceIds(graph.edges_of(type), source_rows, sources.count, options.threads);
+  const Tensor ids = GatherSourceIds(graph.edges_of(type), input_rows, sources.count, options.threads);
   for (const std::string& name : options.source_columns) {
     const auto column = sources.columns.find(name);
     if (name == graph::kOriginalIdColumn) {
       (*columns)[graph::SourceColumnName(name)] = ids;
     } else if (column != sources.columns.end()) {
-      (*columns)[graph::SourceColumnName(name)] = Gather(column->second, ids, options.threads);
+      (*columns)[graph::SourceColumnName(name)] = GatherColumn(column->second, ids, options.threads);
     }
   }
 }
@@ -269,11 +253,11 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
     built.in_edges.push_back(std::move(in_edges.csc));
     auto& columns = built.edge_columns.emplace_back();
     for (const auto& [name, column] : edges.columns) {
-      columns[name] = Gather(column, in_edges.source_rows, options.threads);
+      columns[name] = GatherColumn(column, in_edges.input_rows, options.threads);
     }
-    AddSourceColumns(graph, EdgeTypeId(type), in_edges.source_rows, options, &columns);
+    AddSourceColumns(graph, EdgeTypeId(type), in_edges.input_rows, options, &columns);
     built.original_edge_ids.push_back(
-        GatherOriginalEdgeIds(edges, in_edges.source_rows, layout.original_edge_id_dtypes[type], options.threads));
+        GatherOriginalEdgeIds(edges, in_edges.input_rows, layout.original_edge_id_dtypes[type], options.threads));
   }
   for (const auto& [name, split_of_type] : graph.splits) {
     for (const auto& [type, split] : split_of_type) {

@@ -283,7 +283,7 @@ TEST(MakePartitionLayoutTest, RefusesInvalidAssignments) {
 
   graph::SourceGraph split = GraphOf(2, {});
   split.splits["public"][0].test = {2};
-  EXPECT_THAT(refusal(split, {{0, 1}}).message(), HasSubstr("split 'public' of node type 'node': node 2"));
+  EXPECT_THAT(refusal(split, {{0, 1}}).message(), HasSubstr("split 'public' of node type 'node', test: node 2"));
 }
 
 TEST(MakePartitionLayoutTest, NamesNegativeEndpoints) {

@@ -1,10 +1,11 @@
-// A counting sort by destination places the edges; a small sort within each row then orders them. An edge is placed as
-// its source and its row in the source graph, so the sort and the translation of sources to global IDs do not read the
-// edge list. The list is read twice, from the beginning to the end, and never at random positions, which matters if it
-// is mapped and larger than memory. (The sort reads times and original IDs, if there are any, at random.) Threads write
-// the edges of a row in any order, but the sort within the row has no ties (its last key is the edge's row in the
-// source), so the result does not depend on that order. Memory: the CSC itself, one number per edge, and the largest
-// row for each thread.
+// A counting sort by destination places the edges; a small sort then orders the in-edges of each node. In this file,
+// the row of an edge is its position in the source graph's edge list. An edge is placed as its source node and its row,
+// so the sort and the translation of source nodes to global IDs do not read the edge list. The edge list is read twice
+// (its sources once), from the beginning to the end, and never at random positions, which matters if it is mapped and
+// larger than memory. (The sort reads times and original edge IDs, if there are any, at random.) Threads place the
+// in-edges of a node in any order, but the sort has no ties (its last key is the row), so the result does not depend on
+// that order. Memory: the CSC itself, the row of each in-edge, and, for each thread, sort keys for all in-edges of one
+// node.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ template <class S>
 struct EdgeView {
   std::span<const S> sources;
   std::span<const S> destinations;
-  std::span<const uint64_t> original_ids;  // empty: the row numbers
+  std::span<const uint64_t> original_ids;  // of the edges; empty: an edge's original ID is its row
   const Tensor* times = nullptr;           // null: not ordered by time
   uint64_t first_owned = 0;                // first global ID of the destinations that the partition owns
   uint64_t num_owned = 0;
@@ -49,24 +50,24 @@ struct SortKey {
   friend auto operator<=>(const SortKey&, const SortKey&) = default;
 };
 
-// Calls body(row in the source graph, local ID of the destination) for every in-edge of the partition.
+// Calls body(row of the edge, local ID of its destination) for every in-edge of the partition.
 template <class S, class G, class Body>
 void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
       const uint64_t local = global_of_destination[graph::ToId(view.destinations[edge])] - view.first_owned;
-      if (local < view.num_owned) body(edge, local);  // wraps around below first_owned
+      if (local < view.num_owned) body(edge, local);  // `local` wraps around below first_owned
     }
   });
 }
 
-// Replaces the row lengths at positions [1, n] with indptr [n + 1].
+// Turns numbers of in-edges into indptr [n + 1]: on entry, indptr[i + 1] is the number of in-edges of node i.
 template <class P>
 void SumLengths(std::span<P> indptr) {
   for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
 }
 
-// The edges by position: the source (its original ID, later its global ID) and the row in the source graph.
+// Placed edges: the ID of the source node (its original ID, later its global ID) and the row of the edge.
 template <class I, class R>
 struct PlacedEdges {
   std::span<I> indices;
@@ -105,7 +106,7 @@ void SortKeys(const EdgeView<S>& view, const PlacedEdges<I, R>& edges, std::vect
 }
 
 // Fills indptr and, per destination, the sorted sources and rows of its in-edges. Integer types: P of indptr, I of
-// indices, R of rows in the source graph's edge list, S of the source graph's IDs, G of the global IDs of destinations.
+// indices, R of rows, S of the source graph's IDs, G of the global IDs of destinations.
 template <class P, class I, class R, class S, class G>
 void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr,
               const PlacedEdges<I, R>& placed, int threads) {
@@ -113,8 +114,8 @@ void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination,
     std::atomic_ref<P>(indptr[local + 1]).fetch_add(1, std::memory_order_relaxed);
   });
   SumLengths(indptr);
-  // Each row's start serves as the row's write cursor and ends as the next row's start. Shifting by one restores
-  // indptr.
+  // The start of each node's in-edges serves as their write cursor, which ends at the start of the next node's
+  // in-edges. Shifting by one restores indptr.
   ForOwnedEdges(view, global_of_destination, threads, [&](size_t edge, uint64_t local) {
     const P position = std::atomic_ref<P>(indptr[local]).fetch_add(1, std::memory_order_relaxed);
     placed.indices[position] = static_cast<I>(graph::ToId(view.sources[edge]));
@@ -165,15 +166,15 @@ void VisitWidth(DType width, const Body& body) {
 template <class S>
 void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor& global_of_destination, int threads,
            OrderedInEdges* in_edges) {
-  // Global IDs of sources, original IDs of sources and indices have the same width, because all depend on the number of
-  // source nodes.
+  // The indices first hold the original IDs of the source nodes, then their global IDs. Both are below the number of
+  // source nodes, so both fit the width of the global IDs.
   VisitWidth(global_of_source.dtype(), [&]<class I>(I) {
     const std::span<I> indices = in_edges->csc.indices.mutable_values<I>();
     VisitWidth(in_edges->csc.indptr.dtype(), [&]<class P>(P) {
-      VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
+      VisitWidth(in_edges->input_rows.dtype(), [&]<class R>(R) {
         VisitWidth(global_of_destination.dtype(), [&]<class G>(G) {
           FillRows(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
-                   PlacedEdges<I, R>{.indices = indices, .rows = in_edges->source_rows.mutable_values<R>()}, threads);
+                   PlacedEdges<I, R>{.indices = indices, .rows = in_edges->input_rows.mutable_values<R>()}, threads);
         });
       });
     });
@@ -195,7 +196,7 @@ OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayo
   OrderedInEdges in_edges;
   in_edges.csc.indptr = Tensor::Zeros(WidthFor(num_in_edges), {static_cast<int64_t>(num_owned) + 1});
   in_edges.csc.indices = Tensor::Zeros(global_of_source.dtype(), {static_cast<int64_t>(num_in_edges)});
-  in_edges.source_rows = Tensor::Zeros(WidthFor(edges.num_edges()), {static_cast<int64_t>(num_in_edges)});
+  in_edges.input_rows = Tensor::Zeros(WidthFor(edges.num_edges()), {static_cast<int64_t>(num_in_edges)});
   graph::VisitIds(edges.sources, [&](auto sources) {
     using S = typename decltype(sources)::value_type;
     const EdgeView<S> view{.sources = sources,

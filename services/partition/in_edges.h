@@ -11,7 +11,7 @@ namespace espalier::partition {
 struct OrderedInEdges {
   graph::InEdges csc;
   // The edge's row in the source graph's EdgeSet, for each position of csc.indices: U32 or U64 [m].
-  Tensor source_rows;
+  Tensor input_rows;
 };
 
 // Returns the in-edges of one edge type in `partition`. The in-edges of each node are sorted by (the time column if the

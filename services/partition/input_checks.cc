@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "services/base/parallel.h"
 #include "services/graph/id_values.h"
@@ -82,7 +83,7 @@ Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t n
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i] < num_sources && destinations[i] < num_destinations) continue;
-    return OutOfRange("edge " + std::to_string(i) + ": " + std::to_string(sources[i]) + " -> " +
+    return OutOfRange("pair " + std::to_string(i) + ": " + std::to_string(sources[i]) + " -> " +
                       std::to_string(destinations[i]) + ", expected a source below " + std::to_string(num_sources) +
                       " and a destination below " + std::to_string(num_destinations));
   }
@@ -98,8 +99,10 @@ Status CheckSplits(const graph::SourceGraph& graph) {
         return InvalidArgument("split '" + name + "': node type " + std::to_string(type) +
                                " does not exist, the graph has " + std::to_string(graph.nodes.size()));
       const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
-      for (const std::vector<uint64_t>* part : {&split.train, &split.validation, &split.test}) {
-        RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where));
+      for (const auto& [part_name, part] :
+           {std::pair("train", &split.train), std::pair("validation", &split.validation),
+            std::pair("test", &split.test)}) {
+        RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where + ", " + part_name));
       }
     }
   }
@@ -111,8 +114,10 @@ Status CheckSplits(const graph::SourceGraph& graph) {
       const std::string where = "split '" + name + "' of edge type '" + graph.schema.edge_types()[type].Name() + "'";
       const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
       const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
-      for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
-        RETURN_IF_ERROR(CheckPairs(*part, num_sources, num_destinations).While(where));
+      for (const auto& [part_name, part] :
+           {std::pair("train", &split.train), std::pair("validation", &split.validation),
+            std::pair("test", &split.test)}) {
+        RETURN_IF_ERROR(CheckPairs(*part, num_sources, num_destinations).While(where + ", " + part_name));
       }
     }
   }
@@ -125,9 +130,9 @@ Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitio
   for (size_t type = 0; type < graph.nodes.size(); ++type) {
     if (graph.nodes[type].count <= max_nodes) continue;
     return InvalidArgument("node type '" + graph.schema.node_types()[type] + "' has " +
-                           std::to_string(graph.nodes[type].count) + " nodes, more than fit " +
+                           std::to_string(graph.nodes[type].count) + " nodes, more than " +
                            std::to_string(num_partitions) +
-                           " partitions, each with fewer than 2^32: use more partitions");
+                           " partitions can hold (fewer than 2^32 each): use more partitions");
   }
   return Status();
 }

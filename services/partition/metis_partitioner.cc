@@ -19,7 +19,7 @@ namespace espalier::partition {
 namespace {
 
 constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
-constexpr const char* kAllEdges = "edges in both directions, parallel ones included";
+constexpr const char* kAllEdges = "edges (each counted in both directions, parallel edges too)";
 
 Status CheckDegreesMayFitMetis(std::span<const uint64_t> offsets) {
   if (offsets.back() <= kMetisMax) return Status();
@@ -69,7 +69,7 @@ Status CheckFitsMetis(const MetisSize& size) {
   if (size.num_vertices * size.num_constraints > kMetisMax) {
     return TooLarge(size.num_vertices * size.num_constraints, "nodes times balance constraints");
   }
-  if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "neighbors (undirected edges twice)");
+  if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "entries of adjacency lists (two per edge)");
   if (size.total_edge_weight > kMetisMax) return TooLarge(size.total_edge_weight, kAllEdges);
   return Status();
 }

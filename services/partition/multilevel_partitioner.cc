@@ -5,8 +5,9 @@
 // cut fewer edges. Compared with METIS, which matches pairs of vertices, a level of clusters shrinks a graph with hubs
 // several times as much, so there are fewer levels, and all of their loops run in parallel.
 //
-// Everything but the smallest graph is counted in 64 bits, so the limits of METIS apply to that graph alone. The
-// coarsening continues while the graph has more neighbors than METIS can count.
+// On all levels, entries of adjacency lists (two per edge) and total weights are counted in 64 bits, so METIS' limits
+// on them apply to the smallest graph alone. The coarsening continues while the graph has more entries than METIS can
+// count.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -104,7 +105,7 @@ class Multilevel {
     // Scaling keeps positive weights positive, so their number has to be below the limit of the total.
     if (std::max(num_neighbors, num_weights) >= kMaxMetisTotal) {
       return InvalidArgument("METIS cuts the coarsest graph of Multilevel and counts in 32 bits: that graph has " +
-                             std::to_string(num_neighbors) + " neighbors (undirected edges twice) and " +
+                             std::to_string(num_neighbors) + " entries of adjacency lists (two per edge) and " +
                              std::to_string(num_weights) + " weights of nodes, expected fewer than " +
                              std::to_string(kMaxMetisTotal) + " of each: use the algorithm Streaming");
     }

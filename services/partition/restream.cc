@@ -37,7 +37,7 @@ Restream::Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t
 
 void Restream::StartPass() { std::fill(loads_.begin(), loads_.end(), 0); }
 
-void Restream::PutAt(uint64_t vertex, uint32_t partition) {
+void Restream::Assign(uint64_t vertex, uint32_t partition) {
   partition_of_[vertex] = static_cast<uint16_t>(partition);
   for (size_t c = 0; c < num_constraints_; ++c) {
     loads_[partition * num_constraints_ + c] += static_cast<uint64_t>(VertexWeight(vertex, c));
@@ -67,8 +67,8 @@ void Restream::UpdateBest(uint64_t vertex, uint32_t partition, double* best_scor
 }
 
 // Returns the partition with the best score among those with neighbors and free capacity; ties go to the lower number.
-// If there is none, returns the emptiest partition. The loops do not branch on the neighbors' partitions, which a
-// processor cannot predict.
+// If there is none, returns the emptiest partition. The loop that counts neighbors has no branch that depends on their
+// partitions, because a processor could not predict it.
 uint32_t Restream::Choose(uint64_t vertex, std::span<const uint32_t> neighbors) {
   for (const uint32_t neighbor : neighbors) ++affinity_[partition_of_[neighbor]];
   affinity_[num_partitions_] = 0;

@@ -17,7 +17,7 @@ inline constexpr int kRestreamPasses = 6;  // the first pass and five restreams
 Permutation StreamOrder(uint64_t seed, uint64_t num_vertices);
 
 // Places vertices one after another in several passes. A caller runs kRestreamPasses passes: StartPass, then Place or
-// PutAt once for every vertex in StreamOrder. Not thread-safe.
+// Assign once for every vertex in StreamOrder. Not thread-safe.
 class Restream {
  public:
   // `weights` must outlive this object. There must be fewer than 2^16 - 1 partitions (checked).
@@ -26,15 +26,16 @@ class Restream {
   // Starts a pass with empty loads. Until a vertex is visited, it keeps its partition of the previous pass.
   void StartPass();
   // Assigns `vertex` to the partition with the best score. `neighbors` contains each neighbor once per edge to it, in
-  // any order. If all pairs of neighbors in the graph have the same number of edges, each neighbor may be passed once.
-  void Place(uint64_t vertex, std::span<const uint32_t> neighbors) { PutAt(vertex, Choose(vertex, neighbors)); }
+  // any order. If all pairs of adjacent vertices have the same number of edges between them, once per neighbor
+  // suffices.
+  void Place(uint64_t vertex, std::span<const uint32_t> neighbors) { Assign(vertex, Choose(vertex, neighbors)); }
   // Prefetch the memory that Place reads for a vertex and for a neighbor.
   void PrefetchVertex(uint64_t vertex) const {
     __builtin_prefetch(weights_.weights.data() + vertex * num_constraints_);
   }
   void PrefetchNeighbor(uint32_t neighbor) const { __builtin_prefetch(partition_of_.data() + neighbor); }
   // Assigns `vertex` to `partition`, such as one that another process has chosen.
-  void PutAt(uint64_t vertex, uint32_t partition);
+  void Assign(uint64_t vertex, uint32_t partition);
 
   // Returns the partition of the vertex, or num_partitions before its first visit.
   uint32_t PartitionFor(uint64_t vertex) const { return partition_of_[vertex]; }

@@ -30,7 +30,7 @@ class CountedWriter final : public storage::ObjectWriter {
 
 class CountedStore final : public storage::ObjectStore {
  public:
-  CountedStore(std::shared_ptr<storage::ObjectStore> inner, StoreBytes bytes)
+  CountedStore(std::shared_ptr<storage::ObjectStore> inner, ByteCounters bytes)
       : inner_(std::move(inner)), bytes_(bytes) {}
 
   std::string Describe() const override { return inner_->Describe(); }
@@ -71,12 +71,12 @@ class CountedStore final : public storage::ObjectStore {
   }
 
   const std::shared_ptr<storage::ObjectStore> inner_;
-  StoreBytes bytes_;  // thread-safe handles
+  ByteCounters bytes_;  // thread-safe handles
 };
 
 }  // namespace
 
-storage::StoreOpener CountBytes(storage::StoreOpener open, StoreBytes bytes) {
+storage::StoreOpener CountBytes(storage::StoreOpener open, ByteCounters bytes) {
   return [open = std::move(open), bytes](const std::string& uri) -> Result<storage::StoreLocation> {
     ASSIGN_OR_RETURN(storage::StoreLocation location, open(uri));
     location.store = std::make_shared<CountedStore>(std::move(location.store), bytes);

@@ -7,12 +7,12 @@
 
 namespace espalier::partitioner {
 
-struct StoreBytes {
+struct ByteCounters {
   telemetry::Counter read, written;
 };
 
 // Returns an opener that opens the stores of `open`, wrapped so that successful reads and writes add their bytes to
 // `bytes`. The registry of the counters must outlive the stores.
-storage::StoreOpener CountBytes(storage::StoreOpener open, StoreBytes bytes);
+storage::StoreOpener CountBytes(storage::StoreOpener open, ByteCounters bytes);
 
 }  // namespace espalier::partitioner

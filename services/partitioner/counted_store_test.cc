@@ -23,7 +23,7 @@ class CountedStoreTest : public ::testing::Test {
   storage::ObjectStore& store() { return *location_.store; }
 
   telemetry::MetricRegistry metrics_;
-  StoreBytes bytes_;
+  ByteCounters bytes_;
   const std::shared_ptr<storage::MemoryStore> memory_ = std::make_shared<storage::MemoryStore>();
   storage::StoreLocation location_;
 };

@@ -50,11 +50,11 @@ Status AddFile(const std::filesystem::path& file, Sha256* digest) {
 
 }  // namespace
 
-Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access) {
+Result<format::LocatedSource> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access) {
   const auto is_assignment = [](const std::string& name) {
     return (name.ends_with(".npy") || name.ends_with(".txt")) && name.find('/') == std::string::npos;
   };
-  return format::SourcePlace::Find(uri, access, is_assignment).While("the given assignment to partitions");
+  return format::LocatedSource::Find(uri, access, is_assignment).While("the given assignment to partitions");
 }
 
 Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::SourceGraph& graph,

@@ -1,6 +1,7 @@
-// Original IDs index the exported arrays. Partitions are loaded one at a time and each scatters its owners and global
-// IDs into arrays that cover all of a type's nodes or edges. All arrays are then written under temporary names and
-// renamed at the end, so an export that fails while writing leaves an earlier export unchanged.
+// Original IDs index the exported arrays, which cover all nodes or edges of a type. Partitions are loaded one at a
+// time; the partition's number and the global IDs of its nodes and edges are stored at their original IDs. All arrays
+// are then written under temporary names and renamed at the end, so an export that fails while writing leaves an
+// earlier export unchanged.
 #include "services/partitioner/mapping_export.h"
 
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "services/base/make_folder.h"
 #include "services/format/partition/partition_files.h"
 #include "services/format/source/npy_file.h"
 
@@ -30,7 +32,7 @@ struct Mapping {
   }
 };
 
-// Returns the exclusive upper bound of the original edge IDs of a type. The input graph may give edges arbitrary IDs,
+// Returns the limit below which all original edge IDs of a type must be. The input graph may give edges arbitrary IDs,
 // and these IDs index the exported arrays. Arrays for larger IDs would consist almost entirely of -1.
 uint64_t EdgeIdLimit(uint64_t num_edges) {
   constexpr uint64_t kIdsPerEdge = 64, kLeastLimit = uint64_t{1} << 24;
@@ -53,7 +55,7 @@ Status Add(const Tensor& original_ids, uint32_t partition, uint64_t first, uint6
 }
 
 // Writes files under temporary names, and renames all of them in RenameAll. The destructor deletes files that were not
-// renamed. storage::TemporaryFile is not used because it would hold one file descriptor per type.
+// renamed. storage::TemporaryFile is not used because it would hold one file descriptor per file.
 class NewFiles {
  public:
   explicit NewFiles(const std::string& directory) : start_(directory + "/.partial-" + std::to_string(getpid()) + "-") {}
@@ -116,9 +118,7 @@ Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, co
                           .While("exporting edge type '" + schema.edge_types()[type].Name() + "'"));
     }
   }
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return FromErrno(error.value(), "making the folder " + directory);
+  RETURN_IF_ERROR(MakeFolder(directory));
   NewFiles files(directory);
   for (uint16_t type = 0; type < nodes.size(); ++type) {
     RETURN_IF_ERROR(Write(std::move(nodes[type]), directory + "/nodes." + schema.node_types()[type], &files));

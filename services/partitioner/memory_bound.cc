@@ -9,7 +9,10 @@ namespace espalier::partitioner {
 
 Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out, bool in_group) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("memory limit: " + what); };
-  if (in_group) return refuse("several partitioner processes divide the memory: use one process, or set no limit");
+  if (in_group) {
+    return refuse(
+        "several partitioner processes divide the memory that the graph needs: use one process, or set no limit");
+  }
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis ||
       graph.partitions.algorithm == job::PartitionAlgorithm::kMultilevel) {
     return refuse("METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
@@ -25,7 +28,7 @@ Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out,
 }
 
 Status CheckMemorySuffices(const graph::SourceGraph& graph, const MemoryUse& use) {
-  // The other algorithms hold only two copies of the assignment: one by vertex and one by type.
+  // Random and External hold only two copies of the assignment: one by vertex and one by type.
   const uint64_t for_cut = use.algorithm == job::PartitionAlgorithm::kStreaming
                                ? partition::LeastStreamingMemory(graph, use.cut)
                                : partition::VertexFirst(graph).back() * 2 * sizeof(uint32_t);

@@ -9,7 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/format/partition/partition_files.h"
-#include "services/format/source/source_place.h"
+#include "services/format/source/located_source.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
 #include "services/job/places.h"
@@ -69,7 +69,7 @@ class Pipeline {
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest existing) -> Result<PartitionOutcome> {
       warnings_ = existing.warnings;
-      const GraphNames names = CollectNames(existing);
+      const GraphMetadata names = CollectMetadata(existing);
       RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
       if (options_.check_values) RETURN_IF_ERROR(options_.check_values(names));
       DeleteUnused(*output.store, prefix, existing);
@@ -140,13 +140,13 @@ class Pipeline {
   Result<std::string> ComputeKey() {
     RETURN_IF_ERROR(StartPhase("digesting"));
     const format::SourceReadOptions source = SourceOptions();
-    ASSIGN_OR_RETURN(format::SourcePlace place,
+    ASSIGN_OR_RETURN(format::LocatedSource place,
                      format::FindGraphSource(graph_.source.uri, source.format, options_.access));
     source_.emplace(std::move(place));
     PartitionKeyInput input;
     ASSIGN_OR_RETURN(input.source_digest, format::GraphSourceDigest(*source_, source));
     if (has_assignment()) {
-      ASSIGN_OR_RETURN(format::SourcePlace assignment,
+      ASSIGN_OR_RETURN(format::LocatedSource assignment,
                        FindExternalAssignment(graph_.partitions.assignment_uri, options_.access));
       assignment_.emplace(std::move(assignment));
       ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
@@ -207,18 +207,18 @@ class Pipeline {
     return PreprocessSource(std::move(source));
   }
 
-  Status CheckNames(const GraphNames& names) {
+  Status CheckNames(const GraphMetadata& names) {
     const Status known = options_.check_names ? options_.check_names(names) : Status();
     has_unknown_names_ = !known.ok();
     return known;
   }
   // Checks the headers of the source. If `reads_values`, also records and checks its values.
   Status CheckSource(const graph::SourceGraph& source, bool reads_values) {
-    ASSIGN_OR_RETURN(const GraphNames headers, CollectNames(source, graph_));
+    ASSIGN_OR_RETURN(const GraphMetadata headers, CollectMetadata(source, graph_));
     RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
     if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
-    ASSIGN_OR_RETURN(source_names_, CollectNames(source, graph_, &labels));
+    ASSIGN_OR_RETURN(source_names_, CollectMetadata(source, graph_, &labels));
     RecordValues(source, {.labels = labels, .preprocess = graph_.preprocess, .threads = options_.threads},
                  &source_names_);
     return options_.check_values ? options_.check_values(source_names_) : Status();
@@ -321,7 +321,7 @@ class Pipeline {
     manifest.quality = std::move(quality);
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
     RETURN_IF_ERROR(CheckUnchanged());
-    files.Keep();  // because a commit that returns an error may have succeeded; Commit calls Discard if it has not
+    files.Keep();  // a commit that returns an error may have succeeded; Commit calls Discard if it certainly failed
     RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
@@ -461,7 +461,8 @@ class Pipeline {
     }
     ASSIGN_OR_RETURN(const std::optional<format::Manifest> existing, FindPartitioning(store, prefix));
     if (existing && existing->attempt == manifest.attempt) return Status();
-    if (existing) files.Discard();
+    if (!existing) return Aborted("the manifest in " + prefix + " was removed after it was committed");
+    files.Discard();
     return Aborted("the manifest of another attempt exists in " + prefix);
   }
 
@@ -474,9 +475,9 @@ class Pipeline {
   WorkMeter* meter_ = nullptr;  // of phase_; may be null
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
-  GraphNames source_names_;                        // set after the source has been read
-  std::optional<format::SourcePlace> source_;      // set by ComputeKey
-  std::optional<format::SourcePlace> assignment_;  // set by ComputeKey for External
+  GraphMetadata source_names_;                       // set after the source has been read
+  std::optional<format::LocatedSource> source_;      // set by ComputeKey
+  std::optional<format::LocatedSource> assignment_;  // set by ComputeKey for External
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "services/format/source/source_files.h"
 #include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"
-#include "services/partitioner/checks/graph_names.h"
+#include "services/partitioner/checks/graph_metadata.h"
 #include "services/partitioner/group/process_group.h"
 
 namespace espalier::partitioner {
@@ -25,8 +25,8 @@ using PartitionProgress = std::function<void(std::string_view phase, double frac
 struct PartitionPipelineOptions {
   int threads = 1;  // number of threads; results do not depend on it
   // Limit in bytes of this process's memory for data that grows with the graph, without mapped files (memory_bound.h);
-  // 0: no limit. With a limit, the source is mapped, and if the neighbors that Streaming reads may not fit, they are in
-  // a scratch file of 8 bytes per edge of the graph. Results do not depend on the limit.
+  // 0: no limit. With a limit, the source is mapped. The neighbors that the algorithm Streaming reads are then in a
+  // scratch file of 8 bytes per edge of the graph if they might not fit. Results do not depend on the limit.
   uint64_t memory_bytes = 0;
   // The split whose training nodes are balanced if partitions.balance contains TrainNodes; empty: all splits.
   std::string train_split;
@@ -47,13 +47,14 @@ struct PartitionPipelineOptions {
   std::optional<GroupOptions> group = {};
   // Checks whether the graph has the types, columns and splits that the caller needs. Called before the graph is cut,
   // and for a partitioning that is reused. PartitionGraph returns its error. Null: no check.
-  std::function<Status(const GraphNames& names)> check_names = nullptr;
-  // Checks the values that RecordValues found in the source, or those recorded in the manifest of a partitioning that
-  // is reused. Called after check_names; in a group, only rank 0 checks the source. Null: no check.
-  std::function<Status(const GraphNames& names)> check_values = nullptr;
-  // Returns the meter that counts the bytes of a phase: text that is read, neighbors that Streaming reads, or
-  // partitions that are written. Called when the phase begins; the meter is used until the next phase begins or
-  // PartitionGraph returns. If this function or its result is null, bytes are not counted.
+  std::function<Status(const GraphMetadata& names)> check_names = nullptr;
+  // Checks the values that RecordValues (checks/value_facts.h) found in the source, or those recorded in the manifest
+  // of a partitioning that is reused. Called after check_names; in a group, only rank 0 checks the source. Null: no
+  // check.
+  std::function<Status(const GraphMetadata& names)> check_values = nullptr;
+  // Returns the meter that counts the bytes of a phase: text that is read, neighbors that the algorithm Streaming
+  // reads, or partitions that are written. Called when the phase begins; the meter is used until the next phase begins
+  // or PartitionGraph returns. If this function or its result is null, bytes are not counted.
   std::function<WorkMeter*(std::string_view phase)> get_meter = nullptr;
   // Called between phases and partitions, and every 8 MiB while a partition is written. If it returns true,
   // PartitionGraph deletes the files of its attempt and returns Cancelled. May be null.
@@ -76,8 +77,8 @@ struct PartitionOutcome {
 //
 // Errors: those of the source (InvalidArgument, NotFound, OutOfRange, DataLoss) and of the stores; Cancelled; Aborted
 // if the source changes during the call; with a group, those of ProcessGroup; with memory_bytes, those of
-// CheckOptionsForMemoryLimit and CheckMemorySuffices, and ResourceExhausted if the disk has no room for the scratch
-// file.
+// CheckOptionsForMemoryLimit and CheckMemorySuffices (memory_bound.h), and ResourceExhausted if the disk has no room
+// for the scratch file.
 Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
                                         const PartitionProgress& progress, const PartitionPipelineOptions& options);
 

@@ -403,7 +403,7 @@ TEST_F(PartitionPipelineTest, MissingNamesFailBeforeCut) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
   const Status missed = InvalidArgument("papers have no split 'random'");
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphNames& names) {
+  options.check_names = [&](const GraphMetadata& names) {
     EXPECT_TRUE(names.node_splits[1].contains("public"));
     return names.node_splits[1].contains("random") ? Status() : missed;
   };
@@ -427,9 +427,9 @@ TEST_F(PartitionPipelineTest, PartitioningHasNamesOfSource) {
   source_.edge_splits["links"][cites.value].train = {.sources = {0}, .destinations = {1}};
   ASSERT_TRUE(format::WriteNpyFolder(source_, folder_ / "links").ok());
   graph.source.uri = (folder_ / "links").string();
-  std::vector<GraphNames> seen;
+  std::vector<GraphMetadata> seen;
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphNames& names) {
+  options.check_names = [&](const GraphMetadata& names) {
     seen.push_back(names);
     return Status();
   };
@@ -465,8 +465,8 @@ TEST_F(PartitionPipelineTest, PartitioningRecordsColumnsWithMissingValues) {
   PartitionPipelineOptions options;
   options.label_columns = {"score", "kept"};
   ASSERT_TRUE(Run(graph, options).ok());
-  GraphNames reused;
-  options.check_names = [&](const GraphNames& names) {
+  GraphMetadata reused;
+  options.check_names = [&](const GraphMetadata& names) {
     reused = names;
     return Status();
   };

@@ -25,9 +25,9 @@ TEST(ReusedWeightsTest, ReusedPartitioningReportsInvalidWeights) {
   graph.source = {.uri = root.path() + "/source", .format = job::GraphFormat::kNpy};
   graph.partitions.algorithm = job::PartitionAlgorithm::kRandom;
   graph.partitions.count = 2;
-  GraphNames seen;
+  GraphMetadata seen;
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphNames& names) {
+  options.check_names = [&](const GraphMetadata& names) {
     seen = names;
     return Status();
   };

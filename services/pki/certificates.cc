@@ -74,8 +74,8 @@ CertificateHandle MakeBlankCertificate(EVP_PKEY* key, const std::string& common_
   return made ? std::move(certificate) : nullptr;
 }
 
-// Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". InvalidArgument: a name contains
-// another character, such as the comma, which separates names.
+// Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". InvalidArgument: a name is empty,
+// too long, or contains a character that OpenSSL could interpret, such as the comma, which separates names.
 Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
   std::string list = "URI:" + ToSpiffeUri(options.identity);
   const auto add = [&](const char* kind, const std::string& name) {
@@ -84,7 +84,9 @@ Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
           return std::isalnum(c) != 0 || c == '.' || c == '-' || c == ':' || c == '*';
         });
     list += std::string(",") + kind + ":" + name;
-    return is_valid ? Status() : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a certificate's name");
+    return is_valid ? Status()
+                    : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a certificate's name: expected 1 to " +
+                                      "253 letters, digits, '.', '-', ':' and '*'");
   };
   for (const std::string& name : options.dns_names) RETURN_IF_ERROR(add("DNS", name));
   for (const std::string& address : options.ip_addresses) RETURN_IF_ERROR(add("IP", address));

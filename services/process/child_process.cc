@@ -51,12 +51,17 @@ Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
   if (input.get() < 0) return FromErrno(errno, doing + ": its standard input");
   const Descriptor log(spec.error >= 0 ? Duplicate(spec.error)
                                        : open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (log.get() < 0) return FromErrno(errno, doing + ": opening " + spec.log_path);
+  if (log.get() < 0) {
+    return FromErrno(errno, doing + ": " + (spec.error >= 0 ? "its standard error" : "opening " + spec.log_path));
+  }
   const Descriptor output(spec.output >= 0 ? Duplicate(spec.output)
                           : spec.output_path.empty()
                               ? Duplicate(log.get())
                               : open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (output.get() < 0) return FromErrno(errno, doing + ": opening " + spec.output_path);
+  if (output.get() < 0) {
+    const bool opens_file = spec.output < 0 && !spec.output_path.empty();
+    return FromErrno(errno, doing + ": " + (opens_file ? "opening " + spec.output_path : "its standard output"));
+  }
   std::vector<std::string> arguments = {spec.program};
   arguments.insert(arguments.end(), spec.arguments.begin(), spec.arguments.end());
   EnvironmentMap environment = spec.environment;

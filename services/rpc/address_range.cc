@@ -1,10 +1,11 @@
 #include "services/rpc/address_range.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::rpc {
 namespace {
@@ -15,12 +16,9 @@ struct Range {
 };
 
 // Returns the number if the entire text is a decimal number without leading zeros.
-std::optional<uint32_t> ParseNumber(std::string_view text) {
-  uint32_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_plain =
-      error == std::errc() && stop == text.data() + text.size() && (text.size() == 1 || text[0] != '0');
-  return is_plain ? std::optional(number) : std::nullopt;
+std::optional<uint32_t> ParseIndex(std::string_view text) {
+  const bool has_leading_zero = text.size() > 1 && text[0] == '0';
+  return has_leading_zero ? std::nullopt : ParseNumber<uint32_t>(text);
 }
 
 // Returns the range of the address, or nullopt if there is none.
@@ -31,8 +29,7 @@ std::optional<Range> FindRange(std::string_view address) {
   const std::string_view inside = address.substr(open + 1, close - open - 1);
   const size_t dash = inside.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const std::optional<uint32_t> first = ParseNumber(inside.substr(0, dash)),
-                                last = ParseNumber(inside.substr(dash + 1));
+  const std::optional<uint32_t> first = ParseIndex(inside.substr(0, dash)), last = ParseIndex(inside.substr(dash + 1));
   if (!first || !last) return std::nullopt;
   return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
 }
@@ -42,7 +39,7 @@ std::optional<Range> FindRange(std::string_view address) {
 Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* num_left) {
   const std::optional<Range> range = FindRange(address);
   if (range && range->last < range->first) {
-    return InvalidArgument("address '" + address + "': the end of the range is below its begin");
+    return InvalidArgument("address '" + address + "': the end of the range is below its start");
   }
   const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
   if (count > *num_left) {

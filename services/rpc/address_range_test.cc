@@ -37,7 +37,7 @@ TEST(AddressRangeTest, JoinedRangesExpandNumberByNumber) {
 }
 
 TEST(AddressRangeTest, IsBounded) {
-  EXPECT_THAT(ExpandAddresses({"s-[2-1]:1"}).status().message(), HasSubstr("the end of the range is below its begin"));
+  EXPECT_THAT(ExpandAddresses({"s-[2-1]:1"}).status().message(), HasSubstr("the end of the range is below its start"));
   EXPECT_EQ(ExpandAddresses({"s-[0-65535]:1"})->size(), 65536u);
   EXPECT_THAT(ExpandAddresses({"s-[0-65535]:1", "b:1"}).status().message(), HasSubstr("more than 65536"));
   EXPECT_FALSE(ExpandAddresses({"s-[0-4294967295]:1"}).ok());

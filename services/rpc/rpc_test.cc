@@ -1,19 +1,16 @@
-// Status mapping, addresses, the worker pool.
+// Status mapping, deadlines and the worker pool.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <latch>
 
-#include "services/rpc/address.h"
 #include "services/rpc/deadline.h"
 #include "services/rpc/status_map.h"
 #include "services/rpc/worker_pool.h"
 
 namespace espalier::rpc {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(StatusMapTest, KeepsCodeAndMessage) {
   EXPECT_EQ(FromGrpc(ToGrpc(NotFound("no column 'x'"))), NotFound("no column 'x'"));
@@ -35,32 +32,6 @@ TEST(DeadlineTest, TreatsNoDeadlineAsYear) {
   const Deadline none = FromSystemTime(std::chrono::system_clock::time_point::max());
   EXPECT_GT(none.Remaining(), kMaxTimeUntilDeadline - std::chrono::hours(1));
   EXPECT_LE(none.Remaining(), kMaxTimeUntilDeadline);
-}
-
-TEST(AddressTest, ParsesHostAndPort) {
-  EXPECT_EQ(ParseHostPort("127.0.0.1:7000")->host, "127.0.0.1");
-  EXPECT_EQ(ParseHostPort("127.0.0.1:7000")->port, 7000);
-  EXPECT_EQ(ParseHostPort("cora-trainer-0.cora:7000")->port, 7000);
-  EXPECT_EQ(ParseHostPort("[::1]:7000")->host, "::1");
-  EXPECT_EQ(ToString(*ParseHostPort("[::1]:7000")), "[::1]:7000");
-  EXPECT_EQ(ToString(*ParseHostPort("localhost:0")), "localhost:0");
-}
-
-TEST(AddressTest, NamesProblem) {
-  for (const char* address :
-       {"", "7000", ":7000", "host:", "host:x", "host:70000", "host:-1", "::1:7000", "host:1 ", "[]:1"}) {
-    const auto parsed = ParseHostPort(address);
-    ASSERT_FALSE(parsed.ok()) << address;
-    EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(parsed.status().message(), HasSubstr("'" + std::string(address) + "'"));
-  }
-}
-
-TEST(AddressTest, RecognizesLoopback) {
-  for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) EXPECT_TRUE(IsLoopback(host)) << host;
-  for (const char* host : {"0.0.0.0", "10.0.0.1", "::", "example.com", "127.example.com", "localhost.evil"}) {
-    EXPECT_FALSE(IsLoopback(host)) << host;
-  }
 }
 
 TEST(WorkerPoolTest, RunsAllAcceptedTasks) {

@@ -5,7 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/rpc/callback_threads.h"
 #include "services/rpc/deadline.h"
 #include "services/rpc/forked.h"
@@ -13,7 +13,7 @@
 namespace espalier::rpc {
 namespace {
 
-constexpr int kMaxEarlyPings = 8;            // pings sooner than allowed before the connection is closed
+constexpr int kMaxEarlyPings = 8;            // too frequent pings that a connection may send; the next one closes it
 constexpr int kMaxMetadataBytes = 16 << 10;  // names and values of one call's headers
 
 Result<HostPort> ParseListenAddress(const ServerOptions& options) {

@@ -1,5 +1,6 @@
 // Servers and calls over real sockets on free ports.
 #include "services/rpc/server.h"
+#include "services/base/host_port.h"
 #include "services/rpc/testing/health_check.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +13,6 @@
 #include "espalier/graph/v1/graph.grpc.pb.h"
 #include "services/base/mutex.h"
 #include "services/base/testing/soon.h"
-#include "services/rpc/address.h"
 #include "services/rpc/call.h"
 
 namespace espalier::rpc {

@@ -16,6 +16,7 @@ void AnswerCache::Keep(const AppliedWrites::Number& change, Tensor answer) {
   }
   const Key key(change.client_id, change.sequence);
   if (const auto earlier = answers_.find(key); earlier != answers_.end()) Erase(earlier);
+  if (SizeBytes(answer) > max_bytes_) return;
   size_bytes_ += SizeBytes(answer);
   answers_.emplace(key, Entry{std::move(answer), oldest_first_.insert(oldest_first_.end(), key)});
   while (size_bytes_ > max_bytes_) Erase(answers_.find(oldest_first_.front()));

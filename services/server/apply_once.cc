@@ -25,7 +25,8 @@ Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadl
     case AppliedWrites::Claim::kFull:
       return Unavailable("the server remembers the changes of too many clients: retry later");
     case AppliedWrites::Claim::kObsolete:
-      return Aborted("change " + std::to_string(number.sequence) + " arrived after it had ended for its client");
+      return Aborted("change " + std::to_string(number.sequence) +
+                     " arrived after its client had completed it or given it up");
   }
   apply([&applied, number, answer = std::move(answer)](const Status& status) {
     status.ok() ? applied.MarkApplied(number) : applied.MarkFailed(number);

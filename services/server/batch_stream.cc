@@ -193,8 +193,8 @@ void BatchStream::SendNext() {
   ready_.erase(next);
   if (!batch.ok()) {
     // OUT_OF_RANGE would tell the trainer that the epoch has ended.
-    const bool may_be_the_end = batch.status().code() == StatusCode::kOutOfRange;
-    return End(may_be_the_end ? Internal(batch.status().message()) : batch.status());
+    const bool looks_like_the_end = batch.status().code() == StatusCode::kOutOfRange;
+    return End(looks_like_the_end ? Internal(batch.status().message()) : batch.status());
   }
   outgoing_.Swap(&*batch);
   writing_ = true;

@@ -11,8 +11,10 @@ void RpcMetrics::RecordCall(const std::string& method, StatusCode code, double s
   const auto [entry, is_new] = methods_.try_emplace(method);
   MethodSeries& metrics = entry->second;
   if (is_new) {
-    metrics.seconds = registry_.AddHistogram("espalier_rpc_call_seconds", "Time from a call's arrival to its response.",
-                                             telemetry::ExponentialBuckets(0.0001, 4, 10), {{"method", method}});
+    metrics.seconds = registry_.AddHistogram(
+        "espalier_rpc_call_seconds",
+        "Time from a call's arrival to its response; for MiniBatch, the time to make one mini-batch.",
+        telemetry::ExponentialBuckets(0.0001, 4, 10), {{"method", method}});
     metrics.request_bytes =
         registry_.AddCounter("espalier_rpc_request_bytes_total", "Bytes of requests.", {{"method", method}});
     metrics.reply_bytes =

@@ -1,6 +1,7 @@
 // The C functions of EspalierHost, which plugins call through a table (services/plugin/espalier_plugin.h), and
 // RunPlugin. Functions that take a type number check it. Plugins may be written in C, so the functions return errors as
-// a status; the tensor functions also catch std::bad_alloc. Arrays are returned as views of the server's memory.
+// a status; append_response and the tensor functions also catch std::bad_alloc. Arrays are returned as views of the
+// server's memory.
 #include "services/server/plugin_host.h"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* ou
   const graph::Partition& data = call->data;
   const uint64_t count = book.NumOwnedEdges(data.id, id);
   const Tensor* const original_ids = type < data.original_edge_ids.size() ? &data.original_edge_ids[type] : nullptr;
-  // An array that is not loaded is an empty tensor without dimensions.
+  // An array that is not loaded is an empty tensor, whose length differs from `count` unless that is 0.
   const bool has_original_ids = original_ids != nullptr && original_ids->shape().size() == 1 &&
                                 static_cast<uint64_t>(original_ids->num_elements()) == count;
   *out = {count,
@@ -132,12 +133,17 @@ int32_t HostAppendResponse(EspalierCall* call, const void* data, size_t size_byt
     return ESPALIER_RESOURCE_EXHAUSTED;
   }
   const auto* const bytes = static_cast<const uint8_t*>(data);
-  if (size_bytes > 0) call->response.insert(call->response.end(), bytes, bytes + size_bytes);
+  try {
+    if (size_bytes > 0) call->response.insert(call->response.end(), bytes, bytes + size_bytes);
+  } catch (const std::bad_alloc&) {  // an exception must not propagate into C code
+    call->is_out_of_memory = true;
+    return ESPALIER_RESOURCE_EXHAUSTED;
+  }
   return ESPALIER_OK;
 }
 
-// Stores the plugin's error text. Bytes other than printable ASCII become '?', because they cannot be sent in a gRPC
-// status.
+// Stores the plugin's error text. Bytes other than printable ASCII become '?', because the text of a gRPC status must
+// be UTF-8, which the plugin's text might not be.
 void HostSetError(EspalierCall* call, const char* message) {
   if (message == nullptr) return;
   call->message.assign(message, strnlen(message, kMaxMessageBytes));
@@ -197,8 +203,8 @@ constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .change_rows = HostChangeRows,
                                 .error = HostError};
 
-// Returns whether espalier_plugin.h defines `status`. Clients interpret other codes in their own way: ABORTED, for
-// example, means an older incarnation.
+// Returns whether espalier_plugin.h defines `status` as an error. Clients interpret other codes in their own way:
+// ABORTED, for example, means an older incarnation.
 bool IsPluginStatus(int32_t status) {
   switch (status) {
     case ESPALIER_INVALID_ARGUMENT:
@@ -227,6 +233,7 @@ Status RunPlugin(const std::string& what, EspalierCall* call, const std::functio
   } catch (...) {
     HostSetError(call, "it threw an exception that is not a std::exception");
   }
+  if (call->is_out_of_memory) return ResourceExhausted(what + ": out of memory for the response");
   if (call->is_over_limit) {
     return ResourceExhausted(what + ": its response has more than " + std::to_string(call->max_response_bytes) +
                              " bytes");

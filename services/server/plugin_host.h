@@ -22,6 +22,7 @@ struct EspalierCall {
   espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: the plugin sees no tensors
   std::vector<uint8_t> response = {};
   bool is_over_limit = false;          // the response would exceed max_response_bytes
+  bool is_out_of_memory = false;       // there was no memory for a part of the response
   std::string message = {};            // error text set by the plugin
   espalier::Status tensor_error = {};  // status of the plugin's last tensor operation
 };

@@ -1,6 +1,6 @@
-// Loads a shared library with dlopen and calls its exported function, which returns a table. The version of the
-// interface, then the number and names of functions and initializers are checked before the table is used. Tables of
-// earlier versions are converted to that of the current version.
+// Loads a shared library with dlopen and calls its exported function, which returns a table. Before the table is used,
+// this file checks the version of the interface, then the number and names of functions and initializers. Tables of
+// earlier versions are converted to the layout of the current version.
 #include "services/server/plugin_library.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ struct PluginOfVersion1 {
   const char* version;
 };
 constexpr const char* kSymbolOfVersion1 = "espalier_plugin_v1";
-constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables are those of the current version
+constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables have the layout of the current version
 
 // Checks the file before dlopen is called, because the messages of dlopen contain less information.
 Status CheckIsFile(const std::string& path) {
@@ -47,7 +47,8 @@ Result<const Plugin*> CallEntryPoint(void* function, const std::string& symbol, 
                             " (services/plugin/espalier_plugin.h)");
 }
 
-// Loads the library and returns its table, converted to that of the current version.
+// Loads the library and returns its table in the layout of the current version. interface_version in it stays the
+// version for which the plugin was built.
 Result<EspalierPlugin> LoadTable(const std::string& path) {
   if (!path.starts_with('/')) return InvalidArgument("the path is not absolute");
   RETURN_IF_ERROR(CheckIsFile(path));
@@ -85,17 +86,17 @@ Result<EspalierPlugin> LoadTable(const std::string& path) {
 }
 
 Status CheckCounts(const EspalierPlugin& plugin) {
-  const auto is_valid = [](uint32_t count, const void* entries) {
-    return count <= kMaxEntries && (count == 0 || entries != nullptr);
-  };
   const bool has_any = plugin.num_functions > 0 || plugin.num_initializers > 0;
-  if (has_any && is_valid(plugin.num_functions, plugin.functions) &&
-      is_valid(plugin.num_initializers, plugin.initializers)) {
-    return Status();
+  if (!has_any || plugin.num_functions > kMaxEntries || plugin.num_initializers > kMaxEntries) {
+    return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
+                              std::to_string(plugin.num_initializers) + " initializers, expected 1 at least and " +
+                              std::to_string(kMaxEntries) + " of each at most");
   }
-  return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
-                            std::to_string(plugin.num_initializers) + " initializers, expected 1 at least and " +
-                            std::to_string(kMaxEntries) + " of each at most");
+  if (plugin.num_functions > 0 && plugin.functions == nullptr) return FailedPrecondition("its functions are null");
+  if (plugin.num_initializers > 0 && plugin.initializers == nullptr) {
+    return FailedPrecondition("its initializers are null");
+  }
+  return Status();
 }
 
 // Checks the name and the pointer of one function or initializer; `what` is "function" or "initializer". Adds the name

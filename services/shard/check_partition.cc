@@ -1,8 +1,10 @@
-// Checks the dtypes and shapes of all arrays, and the values of those that are used as indices: indptr, and the local
-// ids, ordinals and positions of splits. Other code returns the ids of source nodes and of the directory to its callers
-// but does not index with them, so their values are not read here.
+// Checks the lengths of all arrays except original_edge_ids, the dtypes of ids and indptr, and the values that are used
+// as indices: indptr, and the local ids, endpoints, ordinals and positions of splits. Other code returns the source ids
+// of in-edges and the ids of the directory to its callers but does not index with them, so their values are not checked
+// here.
 #include "services/shard/check_partition.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "services/shard/id_array.h"
@@ -41,7 +43,7 @@ Status CheckNodes(const graph::PartitionBook& book, const graph::Partition& part
   return CheckIds("directory of " + name, directory.global_ids, static_cast<uint64_t>(directory.global_ids.num_rows()));
 }
 
-// Checks that indptr ascends from 0 to the number of edges in steps below 2^32.
+// Checks that indptr ascends from 0 to the number of edges in steps below 2^32 - 1.
 Status CheckIndptr(const std::string& name, const Tensor& indptr, uint64_t num_edges) {
   const IdArray values(indptr);
   uint64_t previous = 0;
@@ -51,8 +53,9 @@ Status CheckIndptr(const std::string& name, const Tensor& indptr, uint64_t num_e
       previous = value;
       continue;
     }
+    const uint64_t most = std::min(num_edges, previous + std::numeric_limits<uint32_t>::max() - 1);
     return Mismatch("indptr[" + std::to_string(i) + "] of " + name, std::to_string(value),
-                    "at least " + std::to_string(previous) + " and at most " + std::to_string(num_edges));
+                    "at least " + std::to_string(previous) + " and at most " + std::to_string(most));
   }
   if (values.size() > 0 && (values[0] != 0 || previous != num_edges)) {
     return Mismatch("indptr of " + name, "from " + std::to_string(values[0]) + " to " + std::to_string(previous),
@@ -84,7 +87,8 @@ Status CheckSplitPart(const std::string& name, const graph::SplitPart& part, uin
     if (ascends && locals[i] < num_nodes && ordinals[i] < part.total) continue;
     return Mismatch("entry " + std::to_string(i) + " of " + name,
                     "local id " + std::to_string(locals[i]) + ", ordinal " + std::to_string(ordinals[i]),
-                    "ascending, below " + std::to_string(num_nodes) + " and " + std::to_string(part.total));
+                    "ascending local ids below " + std::to_string(num_nodes) + " and ascending ordinals below " +
+                        std::to_string(part.total));
   }
   return {};
 }
@@ -125,8 +129,8 @@ Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& p
   return {};
 }
 
-// Checks the positions of a split's edges, if there are any: each is that of an in-edge from the pair's source to its
-// destination, or equal to the number of in-edges.
+// Checks the positions of a split's edges, if the part has any: each must be the position of an in-edge from the pair's
+// source to its destination, or the number of all in-edges (the pair denotes any edge with its endpoints).
 Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part, const graph::InEdges& in_edges) {
   if (part.positions.empty()) return {};
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());

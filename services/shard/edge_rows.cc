@@ -1,7 +1,7 @@
 // Edges are looked up by their endpoints as follows: the pairs are sorted by (destination, source), and the in-edges of
 // each distinct destination are scanned once, with a binary search for every in-edge among the pairs of that
-// destination. Pairs with a position in the split skip the search. The cost is the in-degree of the destinations, which
-// max_lookups bounds.
+// destination. Pairs for which the split stores the position of the edge skip the search. The cost is the sum of the
+// in-degrees of the distinct destinations, which max_lookups bounds.
 #include "services/shard/edge_rows.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/sampler/seeds/seed_rows.h"
+#include "services/base/select_rows.h"
 #include "services/shard/id_array.h"
 
 namespace espalier::shard {
@@ -20,8 +20,9 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Returns the position of each pair's edge. A pair of several edges is accepted if is_same(position, position) holds
-// for them; otherwise it is InvalidArgument, and the message says that the pair is `several`.
+// Returns the position of each pair's edge. If several edges have the endpoints of a pair, returns the position of the
+// first if is_same(position, position) is true for it and each other one; otherwise InvalidArgument, with `several` in
+// the message: "a pair ... is <several>".
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                             const RequestedEdges& requested, uint64_t max_lookups, const char* several,
@@ -41,8 +42,8 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
       order.push_back(i);
     }
   }
-  // A node's in-edges are not ordered by their sources' global ids alone, so they are scanned once for all pairs with
-  // this destination.
+  // A node's in-edges are not ordered by their sources' global ids, so they are scanned once for all pairs with this
+  // destination.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(destinations[a], sources[a]) < std::pair(destinations[b], sources[b]);
   });
@@ -100,7 +101,7 @@ Result<Tensor> FindEdgeRows(const graph::InEdges& in_edges, const Tensor& origin
   ASSIGN_OR_RETURN(
       const std::vector<uint64_t> positions,
       FindPositions(in_edges, original_ids, requested, max_lookups, "several edges whose rows differ", have_one_row));
-  return sampler::RowsAt<uint64_t>(column, positions);
+  return SelectRows<uint64_t>(column, positions);
 }
 
 }  // namespace espalier::shard

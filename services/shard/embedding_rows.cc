@@ -55,11 +55,11 @@ EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<Tensor
       current_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_))),
       next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_ + 1))),
       waits_(std::move(waits)),
-      number_in_waits_(number_in_waits) {
+      id_in_waits_(number_in_waits) {
   ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "the state tensor does not match StateRowWidth";
 }
 
-EmbeddingRows::~EmbeddingRows() { waits_->Close(number_in_waits_); }
+EmbeddingRows::~EmbeddingRows() { waits_->Close(id_in_waits_); }
 
 uint64_t EmbeddingRows::version() const {
   MutexLock lock(&mutex_);
@@ -117,7 +117,7 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   // A trainer that is one step ahead is acknowledged when the rows reach its step, and until then sends no further
   // gradients.
   const uint64_t acknowledged_at = *step == StepState::kAwaitsOthers ? number : number + 1;
-  waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
+  waits_->Await(id_in_waits_, acknowledged_at, deadline, std::move(done));
   if (*step != StepState::kToBeApplied) return;
   while (ApplyStep()) {
   }
@@ -146,7 +146,7 @@ void EmbeddingRows::GiveUp() {
     MutexLock lock(&mutex_);
     is_applying_ = false;
   }
-  waits_->Close(number_in_waits_);
+  waits_->Close(id_in_waits_);
 }
 
 bool EmbeddingRows::ApplyStep() {
@@ -182,7 +182,7 @@ bool EmbeddingRows::ApplyStep() {
     more = is_applying_ = current_->IsComplete();
   }
   applied.reset();  // releases the budget before trainers are notified
-  waits_->Reach(number_in_waits_, number);
+  waits_->Reach(id_in_waits_, number);
   return more;
 }
 
@@ -194,13 +194,15 @@ Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows,
   // gradients only after it has its rows.
   MutexLock lock(&mutex_);
   if (version_ == version && !is_applying_) return Status();
+  const std::string now =
+      version_ == version ? "the next step is being applied" : "the rows are at version " + std::to_string(version_);
   return FailedPrecondition("version " + std::to_string(version) + " of '" + spec_.id.name +
-                            "' is no longer available: the rows are at version " + std::to_string(version_));
+                            "' is no longer available: " + now);
 }
 
 void EmbeddingRows::Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink,
                          Deadline deadline, sampler::DoneStatus done) {
-  waits_->Await(number_in_waits_, version, deadline,
+  waits_->Await(id_in_waits_, version, deadline,
                 [this, version, rows, sink, done = std::move(done)](const Status& reached) {
                   done(reached.ok() ? Gather(version, rows, sink) : reached);
                 });

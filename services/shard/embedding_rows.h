@@ -1,9 +1,9 @@
 // The learnable rows of one embedding on their owner: receives the trainers' gradients, applies each step once, and
 // answers reads of a version (the protocol is described in sampler/access/partition_embeddings.h).
 //
-// Rows and optimizer state are two mutable tensors, so they can be read, copied and restored like any tensor.
-// MutableTensors owns them: once they are dropped, by name or by a newer incarnation, their memory is freed and every
-// later request returns NotFound.
+// The rows, and the optimizer's state if it has one, are mutable tensors, so they can be read, copied and restored like
+// any tensor. MutableTensors owns them: once they are dropped, by name or by a newer incarnation, their memory is freed
+// and every later request fails: Push with NotFound, Read with NotFound or an error of VersionWaits::Await.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,8 @@ class EmbeddingRows {
   const sampler::EmbeddingSpec& spec() const { return spec_; }
   uint64_t version() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // See Push and Read of PartitionEmbeddings. A step is applied on the thread that delivers its last piece.
+  // See Push and Read of PartitionEmbeddings. A step is applied on the thread that delivers its last piece or, if that
+  // piece arrives before the previous step has been applied, on the thread that applies the previous step.
   void Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) ABSL_LOCKS_EXCLUDED(mutex_);
   void Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink, Deadline deadline,
             sampler::DoneStatus done);
@@ -83,7 +84,7 @@ class EmbeddingRows {
   std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are one step ahead
   SparseStep step_;                                                 // only for the thread that applies a step
   const std::shared_ptr<VersionWaits> waits_;
-  const uint64_t number_in_waits_;  // of these rows (VersionWaits::Open)
+  const uint64_t id_in_waits_;  // of these rows (VersionWaits::Open)
 };
 
 // Writes the initial state [count, StateRowWidth] of learnable rows [count, width] of dtype spec.dtype.

@@ -1,6 +1,6 @@
 // Requests may come from the network, so types, ids, counts and limits are checked before they are used. The public
 // functions forward to State, which returns values; all of them complete on the calling thread. Structure, columns and
-// splits are immutable; WeightSums and TimeColumns cache values that are derived from columns.
+// splits are immutable; WeightSums caches sums of weights, and TimeColumns caches results of checks.
 #include "services/shard/graph_shard.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 #include "services/base/buffer_pool.h"
 #include "services/base/hash.h"
+#include "services/base/select_rows.h"
 #include "services/sampler/access/draw_rule.h"
 #include "services/sampler/seeds/seed_order.h"
-#include "services/sampler/seeds/seed_rows.h"
 #include "services/shard/check_partition.h"
 #include "services/shard/edge_rows.h"
 #include "services/shard/embeddings.h"
@@ -25,7 +25,7 @@
 namespace espalier::shard {
 namespace {
 
-// The idle buffers that are kept for hop responses. A calling thread uses the buffers of one hop at a time.
+// Limit of the idle buffers that are kept for hop responses. A calling thread uses the buffers of one hop at a time.
 constexpr size_t kIdleBufferBytes = size_t{256} << 20;
 
 bool FitsU32(uint64_t count) { return count <= std::numeric_limits<uint32_t>::max(); }
@@ -219,10 +219,10 @@ Result<const graph::SplitPart*> GraphShard::State::FindSplitPart(const sampler::
     if (parts != split->second.end()) return &parts->second[part];
   }
   std::string existing;
-  for (const auto& [name, by_type] : partition.splits) existing += " '" + name + "'";
+  for (const auto& [name, by_type] : partition.splits) existing += (existing.empty() ? "'" : ", '") + name + "'";
   return NotFound("there is no split '" + query.split + "' of node type '" +
-                  book.schema().NodeTypeName(query.node_type) + "'; the graph's splits are" +
-                  (existing.empty() ? " none" : existing));
+                  book.schema().NodeTypeName(query.node_type) + "'; the graph's splits are " +
+                  (existing.empty() ? "none" : existing));
 }
 
 Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const sampler::SeedQuery& query,
@@ -234,9 +234,9 @@ Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const s
     if (parts != split->second.end()) return &parts->second[part];
   }
   std::string existing;
-  for (const auto& [name, by_type] : partition.edge_splits) existing += " '" + name + "'";
+  for (const auto& [name, by_type] : partition.edge_splits) existing += (existing.empty() ? "'" : ", '") + name + "'";
   return NotFound("there is no split '" + query.split + "' of edge type '" + book.schema().EdgeType(type).Name() +
-                  "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
+                  "'; the graph's splits of edges are " + (existing.empty() ? "none" : existing));
 }
 
 // Returns the column. ResourceExhausted if `num_rows` rows of it take more bytes than max_edge_row_bytes.
@@ -312,7 +312,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const std::vector<OwnSeed> own = FindOwnSeeds(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
-  std::vector<uint64_t> first_nodes;        // by list: first owned id of the destinations' type
+  std::vector<uint64_t> first_nodes;        // by list: first owned id of the type of the seeds or destinations
   uint64_t num_nodes = 0, num_sources = 0;  // maximum over the types
   for (size_t list = 0; list < lists.size(); ++list) {
     const NodeTypeId type = of_edges ? schema.DestinationOf(query.edge_types[list]) : query.node_type;
@@ -322,7 +322,8 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two only for edges
-  // Only if rows or ids of edges are requested; there is one edge type then.
+  // Empty unless rows or ids of edges are requested, which requires a single edge type. Empty also if the split has no
+  // positions: the edges are then found by their endpoints.
   std::vector<uint64_t> edge_positions;
   const bool needs_edges = !query.edge_column.empty() || query.want_edge_ids;
   for (const OwnSeed& seed : own) {
@@ -406,7 +407,8 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
   std::vector<int64_t> ends(2 * edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     const uint64_t position = positions[i];
-    // The row is the last one that begins at or before the position (an empty row begins where the next row does).
+    // `row` is the destination: the last node whose in-edges begin at or before the position. (Those of a node without
+    // in-edges begin where those of the next node do.)
     uint64_t row = 0;
     for (uint64_t length = indptr.size() - 1; length > 1;) {
       const uint64_t half = length / 2;
@@ -423,7 +425,7 @@ Result<Tensor> GraphShard::State::GatherEdgeRows(EdgeTypeId type, const std::str
                                                  std::span<const GlobalEdgeId> edges) const {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, FindPositions(type, edges));
   ASSIGN_OR_RETURN(const Tensor* const found, FindEdgeColumn(type, column, edges.size()));
-  return sampler::RowsAt<uint64_t>(*found, positions);
+  return SelectRows<uint64_t>(*found, positions);
 }
 
 GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -184,7 +184,7 @@ TEST_F(GraphShardTest, RefusesRequestsPastItsLimits) {
                                Soon(), done);
       }).status();
   EXPECT_EQ(draws.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(draws.message(), HasSubstr("the limit is 8"));
+  EXPECT_THAT(draws.message(), HasSubstr("the remaining limit of the request is 8"));
   EXPECT_EQ(Gather(*limited, 0, graph::kFeatureColumn, four, 24, 4).code(), StatusCode::kResourceExhausted);
   const sampler::TensorSpec wide{.id = {sampler::RowSpace::Nodes(NodeTypeId(0)), "h", {}}, .row_shape = {64}};
   const auto created =

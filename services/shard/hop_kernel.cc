@@ -23,8 +23,8 @@ using sampler::DrawMethod;
 using sampler::kFullNeighborhood;
 
 constexpr size_t kRowPrefetchDistance = 24;
-// Entries are prefetched when they are drawn and gathered one chunk later. The cache lines of a chunk fill most of the
-// first-level cache.
+// Entries are prefetched when they are drawn, and are gathered one chunk later. The cache lines of a chunk fill most of
+// the first-level cache.
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
@@ -83,17 +83,18 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
 // A request with few draws must not cause unbounded work: LABOR and exclusion visit every in-edge of a row.
 Status CheckBudget(const Rows& rows, const HopBudget& budget) {
   if (rows.lookups > budget.lookups) {
-    return ResourceExhausted("a hop would read " + std::to_string(rows.lookups) + " in-edges, the limit allows " +
-                             std::to_string(budget.lookups) + ": request fewer nodes at once");
+    return ResourceExhausted("a hop would read " + std::to_string(rows.lookups) +
+                             " in-edges, the remaining limit of the request is " + std::to_string(budget.lookups) +
+                             ": request fewer nodes at once");
   }
   if (rows.max_draws > budget.draws) {
-    return ResourceExhausted("a hop would sample up to " + std::to_string(rows.max_draws) + " in-edges, the limit is " +
-                             std::to_string(budget.draws));
+    return ResourceExhausted("a hop would sample up to " + std::to_string(rows.max_draws) +
+                             " in-edges, the remaining limit of the request is " + std::to_string(budget.draws));
   }
   return {};
 }
 
-// Draws the positions of the rows, chunk by chunk.
+// Draws positions from the rows of one chunk after another.
 class Drawer {
  public:
   Drawer(const HopOptions& options, const Tensor& indices)
@@ -106,8 +107,8 @@ class Drawer {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::NumDrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
-  // Sets `positions` to the drawn positions of all rows, as positions of the partition, and counts[i] to the number
-  // that was drawn from row i. `stored`: the rows before exclusion.
+  // Draws from a chunk of rows: sets `positions` to the drawn positions of all these rows, counted from the partition's
+  // first in-edge, and counts[i] to the number that was drawn from row i. `stored`: the rows before exclusion.
   void Draw(std::span<const Row> stored, std::vector<uint64_t>& positions, uint32_t* counts) {
     const std::span<const Row> rows = excluded_.empty() ? stored : ApplyExclusion(stored);
     PrepareWords(rows);
@@ -162,7 +163,7 @@ class Drawer {
     return {options_.weight_sums + row.begin, row.degree};
   }
 
-  // Generates the random words of the rows and prefetches their prefix sums.
+  // Generates the random words of the rows and prefetches the rows' prefix sums of weights.
   void PrepareWords(std::span<const Row> rows) {
     streams_.clear();
     for (const Row& row : rows) {

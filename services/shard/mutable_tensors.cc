@@ -1,8 +1,8 @@
 // How a tensor is created. Partition 0 keeps the register of names: it assigns the creation number, and the tensor is
 // complete once the client reports (Complete) that all partitions have the rows. Create reserves name and memory under
-// the lock, fills the rows outside it (an initializer may take long; meanwhile is_filled is false, and requests return
-// Unavailable), then checks under the lock that the entry still exists. Numbers of dropped creations are
-// remembered, so that a Create that arrives after its Drop creates nothing. Memory is always freed outside the lock
+// the lock, fills the rows outside it (an initializer may take long; meanwhile is_filled is false, and reads and writes
+// return Unavailable), then checks under the lock that the entry still exists. The creation numbers of dropped tensors
+// are remembered, so that a Create that arrives after its Drop creates nothing. Memory is always freed outside the lock
 // (Freed).
 #include "services/shard/mutable_tensors.h"
 
@@ -17,12 +17,12 @@ namespace {
 
 // If more jobs than this are known, the jobs without tensors are forgotten.
 constexpr size_t kMaxKnownJobs = 4096;
-// The number of dropped creations that are remembered.
+// How many creation numbers of dropped tensors are remembered.
 constexpr size_t kMaxDroppedCreations = 4096;
 
-constexpr int kRegisterShift = 32;  // position of the register in a creation number
+constexpr int kRegistryShift = 32;  // the upper 32 bits of a creation number identify the register of names
 
-bool AreOfOneRegister(uint64_t a, uint64_t b) { return a >> kRegisterShift == b >> kRegisterShift; }
+bool AreOfSameRegistry(uint64_t a, uint64_t b) { return a >> kRegistryShift == b >> kRegistryShift; }
 
 Status MakeNameTakenError(const sampler::TensorId& tensor, const std::string& by) {
   return AlreadyExists("tensor '" + tensor.name + "': the name is taken by " + by);
@@ -38,7 +38,7 @@ MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Pa
       limits_(limits),
       initializers_(std::move(initializers)),
       original_edge_ids_(book, partition),
-      register_(UniqueNumber() << kRegisterShift) {}
+      registry_(UniqueNumber() << kRegistryShift) {}
 
 Status MutableTensors::CheckNameIsNotAColumn(const sampler::TensorId& tensor) const {
   const auto refuse = [&] {
@@ -134,7 +134,7 @@ sampler::TensorDescription MutableTensors::ToDescription(const Entry& entry) {
           .is_complete = entry.is_complete};
 }
 
-uint64_t MutableTensors::AssignCreation() { return register_ | (++num_creations_ & 0xffff'ffffu); }
+uint64_t MutableTensors::AssignCreation() { return registry_ | (++num_creations_ & 0xffff'ffffu); }
 
 Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName(const sampler::TensorSpec& spec,
                                                                                  uint64_t creation, Freed& freed) {
@@ -149,7 +149,7 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
     return std::optional<sampler::TensorDescription>();
   }
   if (creation != 0 && creation != entry.creation) {
-    if (!AreOfOneRegister(creation, entry.creation)) {
+    if (!AreOfSameRegistry(creation, entry.creation)) {
       return NotFound(what +
                       " has rows here that partition 0 has lost; drop it by its name before you create it again");
     }
@@ -247,7 +247,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                                            .is_complete = false});
     size_bytes_ += size_bytes;
   }
-  // Outside the lock: requests for the tensor return Unavailable meanwhile.
+  // Outside the lock: reads and writes of the tensor return Unavailable meanwhile.
   Status filled = FillNew(spec, original_ids, deadline, *rows);
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(ToKey(spec.id));

@@ -1,5 +1,5 @@
-// The mutable tensors of one partition: their names, the limit on their memory, and the nodes, edges or other rows
-// (RowsOf::kOwn) to which their rows belong.
+// The mutable tensors of one partition: their names, the limit on their memory, and the nodes or edges to which their
+// rows belong (to neither with RowsOf::kOwn).
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ struct MutableTensorLimits {
   uint64_t max_rows_per_request = 0;  // read or written
 };
 
-// Thread-safe. Calls complete on the calling thread before they return and ignore deadlines, except for Create, which
+// Thread-safe. Calls complete on the calling thread before they return. They ignore deadlines, except for Create, which
 // may wait for a plugin. If Create needs the original ids of edges, it returns Unavailable until they are fetched. A
 // dropped tensor stays valid for readers that hold its TensorRows.
 class MutableTensors final : public sampler::PartitionTensors {
@@ -85,8 +85,8 @@ class MutableTensors final : public sampler::PartitionTensors {
   // As the public function, but moves the memory that must be freed to `freed`.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the tensor that has the name, which Create then returns instead of a new one; nullopt if the name is free,
-  // also because this call has freed it.
+  // Returns the existing tensor of the name, which Create then returns instead of a new one; nullopt if the name is
+  // free, or if this call has freed it by erasing an abandoned or outdated tensor.
   Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
                                                                    Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckInitializerExists(const sampler::Initializer& initializer) const;
@@ -98,7 +98,8 @@ class MutableTensors final : public sampler::PartitionTensors {
   void RememberDropped(uint64_t creation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static sampler::TensorDescription ToDescription(const Entry& entry);
   uint64_t AssignCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // NotFound gives the reason: no tensor of the name, or another incarnation, number of rows or creation.
+  // NotFound gives the reason: the incarnation has no tensor of the name, or the tensor has another number of rows or
+  // another creation number.
   Result<Entry> FindEntry(const sampler::TensorId& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckMatches(const sampler::TensorId& tensor, const Entry& entry) const;
   Status TensorNotFound(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -114,7 +115,9 @@ class MutableTensors final : public sampler::PartitionTensors {
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> newest_incarnations_ ABSL_GUARDED_BY(mutex_);  // by job
   uint64_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  const uint64_t register_;  // in the upper 32 bits of the creation numbers that this object assigns
+  // The random upper 32 bits of all creation numbers that this object assigns. They show which object has assigned a
+  // number.
+  const uint64_t registry_;
   uint64_t num_creations_ ABSL_GUARDED_BY(mutex_) = 0;
   // The numbers of the creations that were dropped last: a Create that arrives after its Drop creates nothing.
   std::set<uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);

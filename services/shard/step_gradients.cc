@@ -9,7 +9,7 @@
 namespace espalier::shard {
 namespace {
 
-// Returns the memory that a waiting piece takes, even if it has no rows.
+// Returns the memory that a waiting piece takes, in bytes. A piece without rows takes some, too.
 uint64_t ComputeSizeBytes(const sampler::GradientPiece& piece) {
   constexpr uint64_t kOverheadBytes = 192;  // one node in each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
@@ -34,7 +34,8 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   if (piece.piece >= piece.num_pieces || other_count) {
     return InvalidArgument(
         "piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) + " of " + trainer +
-        (other_count ? ", which announced " + std::to_string(known->second.num_pieces) + " before" : ""));
+        (other_count ? ", which announced " + std::to_string(known->second.num_pieces) + " pieces before"
+                     : ": pieces are numbered from 0"));
   }
   const bool is_first = ranks_.empty();
   if (!std::isfinite(piece.learning_rate) || (!is_first && !IsSameRate(piece.learning_rate, learning_rate_))) {
@@ -47,8 +48,9 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   }
   const uint64_t size_bytes = ComputeSizeBytes(piece);
   if (!budget_->TryReserve(size_bytes)) {
-    return ResourceExhausted("gradients that wait for a step take " + std::to_string(budget_->reserved()) +
-                             " bytes, the limit is " + std::to_string(budget_->limit()));
+    return ResourceExhausted("gradients of " + trainer + " need " + std::to_string(size_bytes) + " bytes; " +
+                             std::to_string(budget_->reserved()) + " of the " + std::to_string(budget_->limit()) +
+                             " bytes for gradients that wait for a step are in use");
   }
   if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;
   size_bytes_ += size_bytes;

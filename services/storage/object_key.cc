@@ -35,9 +35,9 @@ Status CheckKey(const std::string& key) {
 }
 
 Status CheckPrefix(const std::string& prefix) {
-  // A prefix is valid if it can be extended to a valid key.
+  // A prefix is valid if it is a valid key or can be extended to one.
   const char* const problem = FindKeyProblem(prefix + "x");
-  if (problem == nullptr) return Status();
+  if (problem == nullptr || FindKeyProblem(prefix) == nullptr) return Status();
   return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + problem);
 }
 

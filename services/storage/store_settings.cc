@@ -1,10 +1,9 @@
 // A setting that is not plain text has a function that parses it and names the variable in errors. Values that become
-// part of HTTP headers, host names or paths are first checked for control characters.
+// part of HTTP headers or host names, and the path in AWS_CA_BUNDLE, are first checked for control characters.
 #include "services/storage/store_settings.h"
 
-#include <charconv>
-
 #include "services/base/ascii.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::storage {
 namespace {
@@ -62,11 +61,8 @@ Result<bool> ParseInstanceMetadata(const EnvironmentMap& environment) {
 Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, std::chrono::seconds default_patience) {
   const std::string value = FindValue(environment, "ESPALIER_S3_PATIENCE_SECONDS");
   if (value.empty()) return default_patience;
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error == std::errc() && end == value.data() + value.size() && number >= 1 && number <= 3600) {
-    return std::chrono::seconds(number);
-  }
+  const int64_t number = ParseNumber<int64_t>(value).value_or(0);
+  if (number >= 1 && number <= 3600) return std::chrono::seconds(number);
   return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
 }
 

@@ -1,6 +1,6 @@
-// A temporary file is locked right after its creation. RemoveAbandoned locks a file before it removes it, so it never
-// removes one that is being written. If it removes a new file before the creator has locked it, the creator sees that
-// the file has no name any more (LockNew) and creates another.
+// A temporary file is locked right after its creation. RemoveAbandoned locks a file before it removes it, so on a file
+// system with locks it never removes one that is being written. If it removes a new file before the creator has locked
+// it, the creator sees that the file has no name any more (LockNew) and creates another.
 #include "services/storage/temporary_file.h"
 
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "services/storage/files/make_folder.h"
+#include "services/base/make_folder.h"
+#include "services/storage/files/open_file_name.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {
@@ -34,15 +35,6 @@ bool LockNew(int descriptor) {
   flock(descriptor, LOCK_EX | LOCK_NB);  // best effort: where there are no locks, age decides
   struct stat about {};
   return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
-}
-
-// Returns whether `path` names the open file. On NFS, link(2) may report EEXIST although it has created the link: the
-// response to the first request was lost.
-bool HasName(int descriptor, const std::filesystem::path& path) {
-  struct stat ours {};
-  struct stat there {};
-  return fstat(descriptor, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
-         ours.st_ino == there.st_ino;
 }
 
 }  // namespace
@@ -109,7 +101,8 @@ Status TemporaryFile::LinkToTarget() {
   RETURN_IF_ERROR(Sync());
   if (link(path_.c_str(), target_.c_str()) != 0) {
     const int error_number = errno;
-    const bool is_ours = error_number == EEXIST && HasName(file_.get(), target_);
+    // On NFS, link(2) may report EEXIST although it has created the link: the response to the first request was lost.
+    const bool is_ours = error_number == EEXIST && NamesOpenFile(target_, file_.get());
     if (!is_ours) return FromErrno(error_number, "creating " + target_.string());
   }
   SyncFolder(target_.parent_path());

@@ -86,7 +86,7 @@ class AdminServer::Impl {
     Deadline deadline;
     short poll_events = POLLIN;
     std::string received;
-    std::string to_send;  // not empty once the response is complete
+    std::string to_send;  // the response; empty until the request has been handled
     size_t sent = 0;
     bool awaits_ready = false;
     bool done = false;
@@ -110,6 +110,7 @@ class AdminServer::Impl {
   void Drop(Connection& connection);
   void DropOldest();
   HttpResponse Answer(const std::optional<HttpRequest>& request);
+  std::optional<HttpResponse> FindRefusal(const HttpRequest& request) const;
   HttpResponse AnswerPath(const std::string& path);
   // Returns the timeout of poll() in milliseconds, or -1 for none. `accepts`: poll() watches the listening socket.
   int ComputePollTimeout(bool accepts) const;
@@ -234,6 +235,7 @@ void AdminServer::Impl::HandleRequest(Connection& connection) {
   const auto num_waiting = std::count_if(connections_.begin(), connections_.end(),
                                          [](const Connection& other) { return other.awaits_ready; });
   if (may_wait && num_waiting < kMaxWaiting && !HasBeenReady()) {
+    if (std::optional<HttpResponse> refusal = FindRefusal(*request)) return Respond(connection, *refusal);
     connection.awaits_ready = true;
     connection.deadline = Deadline::After(options_.start_wait);
     return;
@@ -297,10 +299,12 @@ HttpResponse AdminServer::Impl::Answer(const std::optional<HttpRequest>& request
   if (request->method != "GET" && request->method != "HEAD") {
     return {.status = 405, .body = "only GET and HEAD\n"};
   }
-  if (options_.guard) {
-    if (std::optional<HttpResponse> refusal = options_.guard(*request)) return *std::move(refusal);
-  }
+  if (std::optional<HttpResponse> refusal = FindRefusal(*request)) return *std::move(refusal);
   return AnswerPath(request->path);
+}
+
+std::optional<HttpResponse> AdminServer::Impl::FindRefusal(const HttpRequest& request) const {
+  return options_.guard ? options_.guard(request) : std::nullopt;
 }
 
 HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/host_port.h"
 #include "services/base/testing/no_descriptors_left.h"
 #include "services/telemetry/testing/raw_connection.h"
 
@@ -138,6 +139,7 @@ TEST(AdminServerTest, AGuardRefusesRequests) {
 
   EXPECT_THAT(test.Get("/metrics"), AllOf(StartsWith("HTTP/1.1 401 Unauthorized\r\n"),
                                           HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"), EndsWith("[]\n")));
+  EXPECT_THAT(test.Get("/readyz?wait"), StartsWith("HTTP/1.1 401 ")) << "at once, before the wait";
   EXPECT_THAT(test.SendBytes("GET /metrics HTTP/1.1\r\nHost: x\r\naUTHORIZATION: \tBearer good token \r\n\r\n"),
               StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(test.SendBytes("GET /metrics HTTP/1.1\nAuthorization: first\nAuthorization: Bearer good token\n\n"),
@@ -219,7 +221,7 @@ TEST(AdminServerTest, RefusesConnectionsWithoutDescriptors) {
   ASSERT_TRUE(at.ok());
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(std::stoi(at->port)));
+  address.sin_port = htons(at->port);
   ASSERT_EQ(inet_pton(AF_INET, at->host.c_str(), &address.sin_addr), 1);
   const int client = socket(AF_INET, SOCK_STREAM, 0);
   ASSERT_GE(client, 0);

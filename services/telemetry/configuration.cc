@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_join.h"
 
 namespace espalier::telemetry {
 namespace {
@@ -15,9 +16,7 @@ std::string ToValue(const CLI::Option& option) {
     const bool is_flag = option.get_expected_min() == 0;
     return option.get_default_str().empty() && is_flag ? "false" : option.get_default_str();
   }
-  std::string joined;
-  for (const std::string& value : option.results()) joined += (joined.empty() ? "" : ",") + value;
-  return joined;
+  return absl::StrJoin(option.results(), ",");
 }
 
 std::string ToKey(const CLI::Option& option) {

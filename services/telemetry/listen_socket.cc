@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
+
+#include "services/base/host_port.h"
 
 namespace espalier::telemetry {
 namespace {
@@ -35,35 +36,20 @@ Result<std::string> GetBoundAddress(int descriptor) {
 
 }  // namespace
 
-Result<HostPort> ParseHostPort(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const Status invalid = InvalidArgument("address '" + address + "': expected host:port, as in 127.0.0.1:0");
-  if (colon == std::string::npos || colon == 0) return invalid;
-  HostPort result{address.substr(0, colon), address.substr(colon + 1)};
-  uint32_t port = 0;
-  const char* end = result.port.data() + result.port.size();
-  const auto parsed = std::from_chars(result.port.data(), end, port);
-  if (parsed.ec != std::errc() || parsed.ptr != end || port > 65535) return invalid;
-  const bool bracketed = result.host.front() == '[' && result.host.back() == ']';
-  if (bracketed) result.host = result.host.substr(1, result.host.size() - 2);
-  if (result.host.empty() || (!bracketed && result.host.find(':') != std::string::npos)) return invalid;
-  return result;
-}
-
 Result<ListenSocket> ListenOn(const std::string& address) {
   ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(address));
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &hints, &found);
+  const int error = getaddrinfo(at.host.c_str(), std::to_string(at.port).c_str(), &hints, &found);
   if (error != 0) return InvalidArgument("address '" + address + "': " + gai_strerror(error));
   const std::unique_ptr<addrinfo, FreeAddressList> list(found);
 
   const int descriptor = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor < 0) {
     const int cause = errno;
-    if (cause == EAFNOSUPPORT && at.host == kAnyAddress) return ListenOn("0.0.0.0:" + at.port);
+    if (cause == EAFNOSUPPORT && at.host == kAnyAddress) return ListenOn("0.0.0.0:" + std::to_string(at.port));
     return FromErrno(cause, "making a socket for " + address);
   }
   const int yes = 1;

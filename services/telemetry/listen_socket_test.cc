@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "services/base/host_port.h"
 #include "services/telemetry/testing/raw_connection.h"
 
 namespace espalier::telemetry {
@@ -20,7 +21,7 @@ ListenSocket Listening(const std::string& address) {
 }
 
 bool Accepts(const ListenSocket& socket, const std::string& host) {
-  const RawConnection connection(host + ":" + ParseHostPort(socket.address)->port);
+  const RawConnection connection(host + ":" + std::to_string(ParseHostPort(socket.address)->port));
   const int accepted = accept(socket.descriptor, nullptr, nullptr);
   if (accepted >= 0) close(accepted);
   return accepted >= 0;

@@ -13,6 +13,7 @@
 
 #include "services/base/check.h"
 #include "services/base/file.h"
+#include "services/base/write_all.h"
 
 namespace espalier::telemetry {
 namespace {
@@ -45,16 +46,6 @@ void ChangeSignalMask(int how) {
   sigemptyset(&signals);
   for (const int number : kStopSignals) sigaddset(&signals, number);
   pthread_sigmask(how, &signals, nullptr);
-}
-
-Status WriteAll(int descriptor, const std::string& text, const std::string& path) {
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FromErrno(errno, "writing " + path);
-    written += static_cast<size_t>(count);
-  }
-  return {};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A termination message is a JSON document that is shortened until it fits into 4 KiB, of which the kubelet reads no
+// A termination message is a JSON document that is shortened until it fits into 4 KiB, because the kubelet reads no
 // more. An uncaught std::bad_alloc reaches HandleUncaughtException through std::set_terminate.
 #include "services/telemetry/termination.h"
 
@@ -15,13 +15,14 @@
 
 #include "services/base/descriptor.h"
 #include "services/base/shorten.h"
+#include "services/base/write_all.h"
 
 namespace espalier::telemetry {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the JSON text. Replaces invalid UTF-8 by U+FFFD, for which dump would otherwise throw an exception.
+// Returns the JSON text. Replaces invalid UTF-8 by U+FFFD, because dump would otherwise throw an exception.
 std::string ToText(const Json& document) {
   return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
@@ -43,9 +44,7 @@ Json ToDocument(const TerminationMessage& message) {
 Status WriteInPlace(const std::string& path, const std::string& text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file.is_open()) return FromErrno(errno, "opening " + path);
-  const ssize_t written = write(file.get(), text.data(), text.size());
-  const int error_number = written < 0 ? errno : ENOSPC;
-  return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
+  return WriteAll(file.get(), text, path);
 }
 
 std::terminate_handler previous_handler = nullptr;  // written once, before threads start
@@ -101,6 +100,14 @@ void WriteTermination(const TerminationMessage& message) {
 
 void WriteTermination(const Status& status, ExitCode code) {
   WriteTermination({.code = code, .message = status.ToString(), .partition = {}, .metrics = {}});
+}
+
+int Fail(const Status& status) { return Fail(status, ToExitCode(status.code())); }
+
+int Fail(const Status& status, ExitCode code) {
+  Log(Level::kError, "cannot continue", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  WriteTermination(status, code);
+  return static_cast<int>(code);
 }
 
 int EndOfProgram(const Status& status) {

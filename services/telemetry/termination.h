@@ -33,8 +33,8 @@ struct TerminationMessage {
 // "Done", "BadDocument", "BadInput", "Internal", "Unavailable", "Stopped", "NotPermitted"
 const char* TerminationReason(ExitCode code);
 
-// Returns the message as one line of JSON of at most kMaxTerminationBytes. Shortens a long text in the middle; if that
-// is not enough, omits the metrics, and last everything but reason and exit code.
+// Returns the message as one line of JSON of at most kMaxTerminationBytes. Shortens a long "message" in the middle; if
+// that is not enough, omits the metrics, and last everything but reason and exit code.
 std::string TerminationJson(const TerminationMessage& message);
 
 // Writes the message to the file named by ESPALIER_TERMINATION_LOG; does nothing if the variable is not set. Overwrites
@@ -43,6 +43,10 @@ std::string TerminationJson(const TerminationMessage& message);
 void WriteTermination(const TerminationMessage& message);
 // Writes the message for an error.
 void WriteTermination(const Status& status, ExitCode code);
+// Logs the error that ends the process, writes the message for it, and returns `code` as the exit status of main. The
+// first overload derives the exit code from the status code.
+int Fail(const Status& status);
+int Fail(const Status& status, ExitCode code);
 // Returns the exit code for the main function of a user's program: 0 for OK. Prints an error to standard error and
 // writes it as the termination message, which `espalier run` shows as the reason.
 int EndOfProgram(const Status& status);

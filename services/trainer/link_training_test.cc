@@ -294,7 +294,7 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(),
                 HasSubstr("spec.training.task.negatives.count: the embeddings of a step's negatives do not "
-                          "fit in a trainer: 536870912, expected at most 268435456"));
+                          "fit in a trainer: its share has 536870912 negatives, expected at most 268435456"));
   }
 }
 

@@ -140,7 +140,7 @@ class TrainerRun {
     std::string reason = ": check the direction of the edges and spec.training.sampling";
     if (!sampling.seed_time.empty()) {
       reason = ": every in-edge is later than the time of its seed in column '" + sampling.seed_time +
-               "' (spec.training.sampling.seedTime), which may have another unit";
+               "' (spec.training.sampling.seedTime), whose unit may differ from that of spec.graph.timeColumn";
     } else if (!sampling.draw.weight_column.empty()) {
       reason = ": every in-edge that layers reach has the weight 0 in column '" + sampling.draw.weight_column + "'";
     }
@@ -339,8 +339,8 @@ class TrainerRun {
     return Status();
   }
 
-  // Writes the model files and leaves the best parameters in the model. The other ranks wait while rank 0 writes,
-  // however slow its store is.
+  // Writes the model files and leaves the kept model (TrainOutcome) in parts_.model. The other ranks wait while rank 0
+  // writes, however slow its store is.
   Status SaveModels() {
     const bool saves_model = job::Saves(job_, job::OutputKind::kModel);
     phases_.Begin(RunPhase::kWriting, saves_model ? 2 : 0);  // last and best
@@ -351,7 +351,7 @@ class TrainerRun {
     phases_.Add(1);
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
-    outcome_.parameters_digest = ParametersDigest(*parts_.model);
+    outcome_.parameters_digest = DigestParameters(*parts_.model);
     RETURN_IF_ERROR(CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective()));
     RETURN_IF_ERROR(WriteOnSideThread(saves_model, [&] { return write_as("best"); }));
     RETURN_IF_ERROR(WriteOnSideThread(SavesTorchScript(job_),

@@ -1,7 +1,8 @@
 // MakeParts builds the parts in the order of their dependencies: the columns of the graph, the model file or module,
-// the number of outputs (from the labels, the file or the module), sampling, the model, and finally the task's head,
-// which becomes a submodule of the model so that it is trained, saved and loaded with it. The initial parameters are
-// loaded last. Reads that may fail on a single rank (files, labels) exchange statuses, so that all ranks fail.
+// the number of outputs (from the labels or the file), sampling, the model (which sets the number of outputs if it is a
+// user's module), and finally the task's head, which becomes a submodule of the model so that it is trained, saved and
+// loaded with it. Then the initial parameters are loaded. Reads that may fail on a single rank (files, labels) exchange
+// statuses, so that all ranks fail.
 #include "services/trainer/training_parts.h"
 
 #include <algorithm>
@@ -34,8 +35,8 @@ Status SetStepsAndNoMetricReason(const job::Training& training, const GraphAcces
   return steps.ok() || !parts->no_metric_reason.empty() ? Status() : steps.status();
 }
 
-// Removes features of node types without nodes if the graph lacks their columns, which is no error for such a type. The
-// model then reads no features of the type.
+// For node types without nodes, removes the features whose columns the graph lacks: for such a type this is no error,
+// and the model does not read these features.
 job::Training RemoveAbsentFeatures(job::Training training, const GraphAccess& graph) {
   const auto& columns = graph.rows.columns();
   for (job::Input& input : training.inputs) {
@@ -63,13 +64,13 @@ Result<std::optional<ModelFile>> ReadInitialModel(const job::Training& training,
   return std::optional<ModelFile>(*std::move(file));
 }
 
-// Loads the file into the model and compares the parameters of all ranks. Otherwise, if the file was replaced while the
-// trainers started, they would train different models and detect it only at the end.
+// Loads the file into the model and compares the parameters of all ranks. Without the comparison, if the file was
+// replaced while the trainers started, they would train different models and detect it only at the end.
 Status LoadInitialModel(const ModelFile& file, const RunFacts& facts, collective::Collective& collective,
                         const Timeouts& timeouts, Model& model) {
   const Status loaded = LoadModelFile(file, ModelMetadata(facts), model);
   RETURN_IF_ERROR(collective::AgreeOn(loaded, collective, timeouts.collective));
-  const std::string own = ParametersDigest(model);
+  const std::string own = DigestParameters(model);
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span<const char>(own)), timeouts.ForCollective()));
   for (size_t at = 0; at < all.size(); at += own.size()) {
@@ -80,8 +81,9 @@ Status LoadInitialModel(const ModelFile& file, const RunFacts& facts, collective
   return Status();
 }
 
-// Sets the number of outputs to that of the module. A module may have more outputs than the labels need, but not fewer.
-// Without labels of nodes, any number is accepted.
+// Sets the number of outputs to that of the module. InvalidArgument if it is below the number that the labels need. For
+// single-label classification it may be larger; for other labels it must be equal (NodeData::SetOutputs). Without
+// labels of nodes, any number is accepted.
 Status SetOutputsOfModule(const Model& model, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
   if (data->has_labels() && num_outputs < data->num_outputs()) {
@@ -172,7 +174,9 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
       parts.task->AddHead({file, graph, parts.data.num_outputs(), collective, options.timeouts}, *parts.model));
   parts.warnings.insert(parts.warnings.end(), label_warnings.begin(), label_warnings.end());
   if (parts.no_metric_reason.empty()) parts.no_metric_reason = parts.task->ReasonForNoMetric(parts.data);
-  if (!parts.sampling.layers.empty() && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
+  // Without layers in the document, parts.sampling has one that draws nothing.
+  const bool draws = !job.training.sampling.layers.empty();
+  if (draws && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
     parts.warnings.push_back("the relations in spec.training.sampling.layers have no " +
                              std::string(parts.task->words().drawn_edge) + ": each node is trained without neighbors");
   }

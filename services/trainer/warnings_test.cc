@@ -90,7 +90,7 @@ TEST(WarningsTest, ReportsPartiallyLabeledPartsOnce) {
 TEST(WarningsTest, ReportsUnusedClassesWithRemedy) {
   const graph::SourceGraph source = Relabeled([](uint64_t, int64_t c) { return 500 * c; });
   EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
-              ElementsAre("the largest class in column 'node-label' is 1000, so that the model has 1001 outputs, but "
+              ElementsAre("the largest class in column 'node-label' is 1000, so that the labels need 1001 outputs, but "
                           "only 3 classes occur in split 'random' (0, 500, 1000): number the classes from 0 without "
                           "gaps, unless this is intended"));
 }
@@ -169,7 +169,8 @@ TEST(WarningsTest, ReportsOnceThatAllEdgesAreLaterThanSeeds) {
     EXPECT_THAT(TrainSmall(source, job, {.trainers = trainers}).warnings,
                 ElementsAre("no neighbor was sampled in a whole epoch, so each node was trained without neighbors: "
                             "every in-edge is later than the time of its seed in column 'since' "
-                            "(spec.training.sampling.seedTime), which may have another unit"));
+                            "(spec.training.sampling.seedTime), whose unit may differ from that of "
+                            "spec.graph.timeColumn"));
   }
   source.edges[0].columns["when"] = Tensor::FromVector(std::vector<int64_t>(times.size(), 2019));
   EXPECT_THAT(TrainSmall(source, job).warnings, IsEmpty());
@@ -209,8 +210,9 @@ TEST(WarningsTest, UndefinedMetricNamesPartReasonAndEarlyStopping) {
   const graph::SourceGraph unlabeled =
       Relabeled([&](uint64_t node, int64_t c) { return IsIn(validation, node) ? -1 : c; });
   job.training.evaluation.metric = job::Metric::kAccuracy;
-  EXPECT_THAT(TrainSmall(unlabeled, job).warnings,
-              ElementsAre(HasSubstr("among the 120 validation nodes of split 'random', no row has a label; early stopping")));
+  EXPECT_THAT(
+      TrainSmall(unlabeled, job).warnings,
+      ElementsAre(HasSubstr("among the 120 validation nodes of split 'random', no row has a label; early stopping")));
 }
 
 TEST(WarningsTest, ReportsEmptyPartsTogether) {
@@ -256,7 +258,7 @@ TEST(WarningsTest, ReportsMissingEdgeLabels) {
   EXPECT_THAT(TrainSmall(source, job, {.trainers = 2}).warnings,
               ElementsAre(StartsWith("split 'rated': 12 of 60 training edges, 4 of 20 validation edges, 4 of 20 test "
                                      "edges have no label in column 'kind'"),
-                          HasSubstr("the model has 4 outputs, but only 2 classes occur in split 'rated' (2, 3)")));
+                          HasSubstr("the labels need 4 outputs, but only 2 classes occur in split 'rated' (2, 3)")));
   for (size_t i = 0; i < 60; ++i) kinds[i] = -1;
   edges.columns["kind"] = Tensor::FromVector(kinds);
   EXPECT_THAT(RunSmall(source, job).status().message(),

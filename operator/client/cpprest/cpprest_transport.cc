@@ -1,7 +1,7 @@
-// Send and Open share RequestHead, which waits for the head of the response. RequestHeadOnce takes a client from the
-// pool and starts an Exchange; RequestHead adds the two retries. A client goes back to the pool only after a response
-// that was read completely. After an error of a connection no other connection is reused either (HandleFailure),
-// because in most cases the others have the same problem.
+// Send and Open share SendUntilHead, which waits for the head of the response. SendUntilHeadOnce takes a client from
+// the pool and starts an Exchange; SendUntilHead adds the two retries. A client goes back to the pool only after a
+// response that was read completely. After most errors no other connection is reused either (HandleFailure), because
+// the others probably have the same problem.
 #include "operator/client/cpprest/cpprest_transport.h"
 
 #include "operator/client/cpprest/endpoint.h"
@@ -75,10 +75,10 @@ class CpprestTransport final : public HttpTransport {
  private:
   enum class Connecting { kReuse, kNew };
 
-  Result<Answer> RequestHead(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                             LineBuffer::Limits limits);
-  Result<Answer> RequestHeadOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
-                                 LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
+  Result<Answer> SendUntilHead(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                               LineBuffer::Limits limits);
+  Result<Answer> SendUntilHeadOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                                   LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
   Result<Credentials> GetCredentials(Deadline deadline);
   Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
   // Prevents the reuse of all connections if the failure may concern them too. Returns the status with the endpoint in
@@ -96,7 +96,7 @@ Result<HttpResponse> CpprestTransport::Send(const kube::HttpRequest& request, De
   // A line may be as long as the body, because most bodies are one line.
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_response_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
-  ASSIGN_OR_RETURN(Answer answer, RequestHead(request, deadline, stop, limits));
+  ASSIGN_OR_RETURN(Answer answer, SendUntilHead(request, deadline, stop, limits));
   ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, stop));
   return std::move(answer.head);
 }
@@ -105,7 +105,7 @@ Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& re
                                                      std::stop_token stop) {
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_line_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
-  ASSIGN_OR_RETURN(Answer answer, RequestHead(request, deadline, stop, limits));
+  ASSIGN_OR_RETURN(Answer answer, SendUntilHead(request, deadline, stop, limits));
   Stream stream;
   if (answer.head.code == 200) {
     stream.head = answer.head;
@@ -119,27 +119,27 @@ Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& re
 
 // Sends the request and waits for the head. Retries once on a new connection if the request could not be written to a
 // reused connection, and once with new credentials after a 401.
-Result<Answer> CpprestTransport::RequestHead(const kube::HttpRequest& request, Deadline deadline,
-                                             const std::stop_token& stop, LineBuffer::Limits limits) {
+Result<Answer> CpprestTransport::SendUntilHead(const kube::HttpRequest& request, Deadline deadline,
+                                               const std::stop_token& stop, LineBuffer::Limits limits) {
   // If the server closes a reused connection after reading the request, the library silently sends the request again,
   // even a POST. On a new connection it does not.
   const Connecting connecting = request.repeatable ? Connecting::kReuse : Connecting::kNew;
   bool was_reused = false;
-  Result<Answer> answer = RequestHeadOnce(request, deadline, stop, limits, connecting, &was_reused);
+  Result<Answer> answer = SendUntilHeadOnce(request, deadline, stop, limits, connecting, &was_reused);
   if (was_reused && !answer.ok() && answer.status().code() == StatusCode::kFailedPrecondition) {
-    answer = RequestHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = SendUntilHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   if (credentials_ && answer.ok() && answer->head.code == 401) {
     answer->exchange->Cancel();
     credentials_->Reject();
-    answer = RequestHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+    answer = SendUntilHeadOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
   }
   return answer;
 }
 
-Result<Answer> CpprestTransport::RequestHeadOnce(const kube::HttpRequest& request, Deadline deadline,
-                                                 const std::stop_token& stop, LineBuffer::Limits limits,
-                                                 Connecting connecting, bool* was_reused) {
+Result<Answer> CpprestTransport::SendUntilHeadOnce(const kube::HttpRequest& request, Deadline deadline,
+                                                   const std::stop_token& stop, LineBuffer::Limits limits,
+                                                   Connecting connecting, bool* was_reused) {
   *was_reused = false;
   RETURN_IF_ERROR(CheckMaySend(deadline, stop));
   ASSIGN_OR_RETURN(const Credentials credentials, GetCredentials(deadline));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/base/host_port.h"
+
 namespace espalier::ctl::client {
 namespace {
 
@@ -21,16 +23,6 @@ bool IsName(const std::string& host) {
   return !host.empty() && std::all_of(host.begin(), host.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
   });
-}
-
-// Returns whether the host is a loopback address or "localhost". Any other name, such as "127.evil.example", may
-// resolve to another machine.
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  in6_addr v6{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
-  return host == "localhost";
 }
 
 std::string AddBrackets(const std::string& host) { return AddressFamily(host) == AF_INET6 ? "[" + host + "]" : host; }

@@ -1,5 +1,7 @@
 #include "operator/client/cpprest/line_sink.h"
 
+#include <stdexcept>
+
 namespace espalier::ctl::client {
 
 bool LineSink::acquire(uint8_t*& bytes, size_t& count) {

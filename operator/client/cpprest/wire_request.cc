@@ -17,7 +17,7 @@ bool IsHeaderValue(const std::string& text) {
 
 Status AddHeader(web::http::http_headers& headers, const std::string& name, const std::string& value) {
   if (!IsVisibleText(name) || name.find(':') != std::string::npos || !IsHeaderValue(value)) {
-    return InvalidArgument("the header " + (IsVisibleText(name) ? name : "") +
+    return InvalidArgument((IsVisibleText(name) ? "the header " + name : std::string("a header's name")) +
                            " contains characters that are invalid in a header");
   }
   headers[name] = value;

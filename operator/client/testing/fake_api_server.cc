@@ -4,13 +4,13 @@
 #include "operator/client/testing/fake_api_server.h"
 
 #include <atomic>
-#include <charconv>
 #include <deque>
 
 #include "operator/client/testing/fake_api_server_lists.h"
 #include "operator/client/testing/fake_api_server_request.h"
 #include "operator/client/testing/fake_api_server_store.h"
 #include "services/base/mutex.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -169,8 +169,9 @@ class FakeApiServer::Impl {
   // Parses a number; "" leaves it unchanged.
   static bool ReadNumber(const std::string& text, uint64_t* number) {
     if (text.empty()) return true;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-    return error == std::errc() && end == text.data() + text.size();
+    const std::optional<uint64_t> parsed = ParseNumber<uint64_t>(text);
+    if (parsed) *number = *parsed;
+    return parsed.has_value();
   }
 
   const FakeApiServerOptions options_;

@@ -4,7 +4,9 @@
 #include "operator/client/testing/fake_api_server_lists.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::client::fake {
 namespace {
@@ -12,13 +14,6 @@ namespace {
 using kube::Json;
 
 constexpr size_t kMaxSnapshots = 64;
-
-std::optional<uint64_t> Number(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 // A continue token, "<snapshot>/<offset>/<namespace>/<name>", for the next object. Snapshot 0 is the current state.
 struct Token {
@@ -32,7 +27,8 @@ struct Token {
   static std::optional<Token> Parse(const std::string& text) {
     const size_t a = text.find('/'), b = text.find('/', a + 1), c = text.find('/', b + 1);
     if (a == std::string::npos || b == std::string::npos || c == std::string::npos) return std::nullopt;
-    const std::optional<uint64_t> snapshot = Number(text.substr(0, a)), offset = Number(text.substr(a + 1, b - a - 1));
+    const std::optional<uint64_t> snapshot = ParseNumber<uint64_t>(text.substr(0, a)),
+                                  offset = ParseNumber<uint64_t>(text.substr(a + 1, b - a - 1));
     if (!snapshot || !offset) return std::nullopt;
     return Token{*snapshot, *offset, {text.substr(b + 1, c - b - 1), text.substr(c + 1)}};
   }
@@ -59,7 +55,7 @@ std::optional<Refusal> Lister::Take(const ApiRequest& request, ObjectStore::List
 
 std::optional<Refusal> Lister::Begin(const ApiRequest& request, Place* place) {
   if (const std::string version = request.Query("resourceVersion"); !version.empty()) {
-    const std::optional<uint64_t> requested = Number(version);
+    const std::optional<uint64_t> requested = ParseNumber<uint64_t>(version);
     if (!requested) return BadRequest("invalid resource version: \"" + version + "\"");
     if (*requested > store_.newest()) return TooLarge(*requested, store_.newest());
   }
@@ -116,7 +112,7 @@ HttpResponse Lister::List(const ApiRequest& request) {
   const auto& objects = place.listing->objects;
   // A list with resourceVersion "0" comes from the cache as a whole, without pages.
   const bool is_whole = token.empty() && request.Query("resourceVersion") == "0";
-  const uint64_t limit = is_whole ? 0 : Number(request.Query("limit")).value_or(0);
+  const uint64_t limit = is_whole ? 0 : ParseNumber<uint64_t>(request.Query("limit")).value_or(0);
   const size_t left = objects.size() - place.offset;
   const size_t end = place.offset + (limit == 0 ? left : std::min<size_t>(left, limit));
   Json metadata = {{"resourceVersion", std::to_string(place.listing->version)}};

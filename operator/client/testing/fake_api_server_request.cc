@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "services/base/percent_encoding.h"
+
 namespace espalier::ctl::client::fake {
 namespace {
 
@@ -21,26 +23,10 @@ Json ParseDetails(const kube::Resource& resource, const std::string& name) {
   return details;
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
+// Text with an invalid '%' stays as it is.
 std::string PercentDecoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-    const int low = high >= 0 ? HexDigit(text[i + 2]) : -1;
-    if (low >= 0) {
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      decoded += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return decoded;
+  Result<std::string> decoded = PercentDecode(text, PlusDecoding::kSpace);
+  return decoded.ok() ? *std::move(decoded) : std::string(text);
 }
 
 std::vector<std::string> Split(std::string_view text, char separator) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_join.h"
 #include "operator/kube/json.h"
 #include "services/base/base64.h"
 #include "services/base/clock.h"
@@ -25,12 +26,6 @@ using storage::FreePort;
 
 constexpr int kMaxStarts = 3;
 constexpr std::chrono::seconds kStartTime{60};  // enough for a busy machine
-
-std::string Joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-  return text;
-}
 
 Result<http::Response> Exchange(const std::string& method, const std::string& url, const std::string& ca_file,
                                 const std::string& body) {
@@ -119,7 +114,7 @@ Status RealApiServer::StartOthers() {
   };
   if (!options_.controllers.empty()) {
     RETURN_IF_ERROR(start("kube-controller-manager",
-                          {config, "--controllers=" + Joined(options_.controllers), "--leader-elect=false",
+                          {config, "--controllers=" + absl::StrJoin(options_.controllers, ","), "--leader-elect=false",
                            "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400",
                            "--service-account-private-key-file=" + folder() + "/accounts.key",
                            "--root-ca-file=" + folder() + "/ca.crt"}));

@@ -1,6 +1,6 @@
 // Without -f, the logs of all matching containers are merged by time up to now (logs/merge.h). With -f, each is
-// followed in its own thread, and new pods are found until the job has ended (logs/follow.h). Each line begins with
-// [role-rank].
+// followed in its own thread, and new pods are found until the job has ended (logs/follow.h). Each line begins with a
+// label, [role-rank] or longer (MakeSources).
 #include <algorithm>
 #include <map>
 
@@ -35,8 +35,8 @@ std::vector<std::string> ListContainers(const view::JobPod& member, Containers w
   return names;
 }
 
-// Labels the sources. Sources with the same role and rank also get their attempt, and further containers of a pod their
-// name.
+// Returns the sources with their labels, "trainer-1". If several pods have the same role and rank, the attempt follows
+// ("trainer-1@2"). For all containers of a pod except the first, the container's name follows.
 std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {
@@ -74,8 +74,9 @@ class LogsCommand {
     if (members.empty()) return NotFound(flags_.name + " has no pod with " + DescribeSelection());
     const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
-      return ResourceExhausted(std::to_string(sources.size()) +
-                               " logs: choose with --role and --rank, or raise --max-pods");
+      return ResourceExhausted(std::to_string(sources.size()) + " logs to read at once, expected at most " +
+                               std::to_string(flags_.max_pods) +
+                               ": choose with --role and --rank, or raise --max-pods");
     }
     RETURN_IF_ERROR(logs::PrintMerged(context_.transport, sources, options_, printer_, context_.stop));
     return 0;
@@ -123,7 +124,8 @@ class LogsCommand {
     if (!object.ok()) return object.status();
     ASSIGN_OR_RETURN(const kube::Pod pod, kube::ParsePod(*object));
     if (pod.meta.uid != source.uid) return logs::ContainerLife::kGone;
-    // In a pod of a Job a sidecar may still run after the program has ended; a server's container is restarted.
+    // In a pod of a Job, a sidecar may still run after the program has ended for good. In other pods (servers,
+    // samplers), a program that has ended is started again.
     const bool runs_once = pod.meta.controller && pod.meta.controller->kind == kube::kJobs.kind;
     const bool has_ended = plan::HasEnded(pod) || (runs_once && plan::ProgramHasEnded(pod));
     return has_ended ? logs::ContainerLife::kEnded : logs::ContainerLife::kActive;

@@ -1,5 +1,7 @@
 #include "operator/kubectl/logs/log_request.h"
 
+#include "services/base/percent_encoding.h"
+
 namespace espalier::ctl::logs {
 
 kube::HttpRequest LogRequest(const kube::ObjectKey& pod, const LogOptions& options) {
@@ -7,7 +9,7 @@ kube::HttpRequest LogRequest(const kube::ObjectKey& pod, const LogOptions& optio
   request.target += "/log?timestamps=true";
   request.headers = {{"Accept", "text/plain, */*"}};  // errors come as JSON
   const auto add = [&](const char* name, const std::string& value) {
-    request.target += std::string("&") + name + "=" + kube::PercentEncode(value);
+    request.target += std::string("&") + name + "=" + PercentEncode(value, SlashEncoding::kEncode);
   };
   if (!options.container.empty()) add("container", options.container);
   if (options.follow) add("follow", "true");

@@ -12,6 +12,7 @@
 
 #include "operator/kubectl/outputs/local_file.h"
 #include "operator/kubectl/outputs/selection.h"
+#include "services/base/make_folder.h"
 #include "services/format/results/outputs_manifest.h"
 #include "services/storage/file_store.h"
 #include "services/storage/files/file_lock.h"
@@ -52,10 +53,13 @@ std::string LocalKey(const std::string& key) {
 // Refuses names that leave the folder, two files of one name, and names that this program writes itself. The manifest
 // may come from anyone with write access to the bucket.
 Status CheckLocalKeys(const std::vector<OutputFile>& files) {
-  std::set<std::string> seen = {kManifest, kResult};
+  std::set<std::string> seen;
   for (const OutputFile& output : files) {
     const std::string key = LocalKey(output.file.key);
     RETURN_IF_ERROR(storage::CheckKey(key).While("the outputs' manifest names " + output.file.key));
+    if (key == kManifest || key == kResult) {
+      return InvalidArgument("the outputs' manifest names " + output.file.key + ", a file that fetch writes itself");
+    }
     if (!seen.insert(key).second) return InvalidArgument("the outputs' manifest names two files " + key);
   }
   return {};
@@ -159,9 +163,7 @@ class Fetch {
 class FolderLock {
  public:
   static Result<FolderLock> Acquire(const std::string& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) return FromErrno(error.value(), "making folder " + folder);
+    RETURN_IF_ERROR(MakeFolder(folder));
     const std::string path = (fs::path(folder) / (std::string(storage::kTemporaryPrefix) + "fetch")).string();
     Result<storage::FileLock> lock = storage::FileLock::TryAcquire(path, storage::LockMode::kExclusive);
     if (!lock.ok()) return lock.status().While("another fetch may be running in " + folder);

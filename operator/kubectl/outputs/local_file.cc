@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "services/base/make_folder.h"
 #include "services/format/files/checksum.h"
 #include "services/format/files/stored_file.h"
 #include "services/storage/cache/block_download.h"
@@ -23,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns whether the existing file has the expected contents. It reads the file, so that a repeated fetch downloads
-// nothing but detects files that have changed since.
+// Returns whether the existing file has the expected contents. Reads the whole file, so that a repeated fetch detects
+// files that have changed since the first one, although it downloads nothing.
 Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
   storage::FileStore folder(path.parent_path());
   const Status verified =
@@ -35,12 +36,6 @@ Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const L
   if (verified.code() == StatusCode::kDataLoss) return false;
   RETURN_IF_ERROR(verified);
   return true;
-}
-
-Status MakeFolder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  return error ? FromErrno(error.value(), "making folder " + folder.string()) : Status();
 }
 
 // Allocates the whole file, and removes the partial file if the disk is full.

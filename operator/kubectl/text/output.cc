@@ -3,19 +3,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include "services/base/write_all.h"
 
 namespace espalier::ctl::text {
 namespace {
 
 Status WriteToStandardOutput(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Unavailable(FromErrno(errno, "writing to standard output").message());
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
+  const Status written = WriteAll(STDOUT_FILENO, text, "to standard output");
+  return written.ok() ? written : Unavailable(written.message());
 }
 
 size_t ColumnsOfStandardOutput() {

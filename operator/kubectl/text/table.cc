@@ -13,7 +13,8 @@ constexpr size_t kBetweenColumns = 3;
 }  // namespace
 
 void Table::Add(std::vector<std::string> row) {
-  ESPALIER_CHECK(row.size() == rows_.front().size()) << "a row of " << row.size() << " cells";
+  ESPALIER_CHECK(row.size() == rows_.front().size())
+      << "a row of " << row.size() << " cells, expected " << rows_.front().size();
   for (std::string& cell : row) cell = Printable(cell);
   rows_.push_back(std::move(row));
 }

@@ -51,7 +51,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kContainerCreation, "See the message: the node cannot create the container of spec.<role>."},
       {plan::kCrashLoop, "Read the log of the container before its last restart."},
       {plan::kOutOfMemory,
-       "Raise spec.<role>.resources.limits.memory; it may change while the job is suspended, which saves a "
+       "Raise spec.<role>.resources.limits.memory. You can change it while the job is suspended; suspending saves a "
        "checkpoint."},
       {plan::kSignal, "Read the last lines of the log: the process crashed, or was killed on the node."},
       {plan::kDisrupted, "Nothing: evicted or preempted pods are created again, and the failure is not counted."},
@@ -72,9 +72,9 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "with restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
       {plan::kJobSuspended,
        "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
-       "setting it again. Kueue suspends Jobs without a queue if manageJobsWithoutQueueName is set: exclude the "
-       "namespace (managedJobsNamespaceSelector), or turn that off; a LocalQueue named default has the same effect. To "
-       "suspend the whole job: kubectl espalier suspend."},
+       "setting it again. Kueue suspends Jobs without a queue if manageJobsWithoutQueueName is set (exclude the "
+       "namespace with managedJobsNamespaceSelector, or turn that off) or if the namespace has a LocalQueue named "
+       "default (use another name). To suspend the whole job: kubectl espalier suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kScriptChanged,
        "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "

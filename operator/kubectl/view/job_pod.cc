@@ -1,30 +1,28 @@
 #include "operator/kubectl/view/job_pod.h"
 
-#include <charconv>
 #include <map>
 
 #include "operator/api/program_container.h"
 #include "operator/resources/labels.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::ctl::view {
 namespace {
 
 constexpr char kSetIndexLabel[] = "apps.kubernetes.io/pod-index";  // since Kubernetes 1.28
 
-std::optional<int64_t> NumberIn(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size() && number >= 0;
-  return is_number ? std::optional(number) : std::nullopt;
+std::optional<int64_t> ParseIndex(std::string_view text) {
+  const std::optional<int64_t> number = ParseNumber<int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
-std::optional<int64_t> NumberAt(const kube::ObjectMeta& meta, const char* label) {
+std::optional<int64_t> FindIndex(const kube::ObjectMeta& meta, const char* label) {
   const auto found = meta.labels.find(label);
-  return found == meta.labels.end() ? std::nullopt : NumberIn(found->second);
+  return found == meta.labels.end() ? std::nullopt : ParseIndex(found->second);
 }
 
 // Returns the ordinal at the end of the name of a StatefulSet's pod.
-std::optional<int64_t> ParseOrdinal(const std::string& pod) { return NumberIn(pod.substr(pod.rfind('-') + 1)); }
+std::optional<int64_t> ParseOrdinal(const std::string& pod) { return ParseIndex(pod.substr(pod.rfind('-') + 1)); }
 
 }  // namespace
 
@@ -34,15 +32,15 @@ std::optional<JobPod> ToJobPod(kube::Pod pod) {
   const Result<api::Role> role = ParseRole(component->second);
   if (!role.ok()) return std::nullopt;
   JobPod member{.role = *role};
-  if (const auto index = NumberAt(pod.meta, resources::kCompletionIndexLabel)) {
+  if (const auto index = FindIndex(pod.meta, resources::kCompletionIndexLabel)) {
     member.rank = *index;
-  } else if (const auto set_index = NumberAt(pod.meta, kSetIndexLabel)) {
+  } else if (const auto set_index = FindIndex(pod.meta, kSetIndexLabel)) {
     member.rank = *set_index;
   } else if (member.role == api::Role::kServer || member.role == api::Role::kSampler) {
     member.rank = ParseOrdinal(pod.meta.key.name).value_or(0);
   }
-  member.attempt = NumberAt(pod.meta, resources::kIncarnationLabel)
-                       .value_or(NumberAt(pod.meta, resources::kAttemptLabel).value_or(0));
+  member.attempt = FindIndex(pod.meta, resources::kIncarnationLabel)
+                       .value_or(FindIndex(pod.meta, resources::kAttemptLabel).value_or(0));
   member.pod = std::move(pod);
   return member;
 }

@@ -213,7 +213,7 @@ def _row_half_words(masks, like):
         parts.append(_half_words(_philox(key, blocks.expand_as(rows), rows)).reshape(len(rows), -1)[:, :width])
     count = sum(map(len, parts))
     if count != len(like):
-        raise InvalidArgument(f"original ids are {count}, for {len(like)} rows")
+        raise InvalidArgument(f"masks have {count} original ids for {len(like)} rows")
     return torch.cat(parts) if parts else like.new_zeros(like.shape, dtype=torch.int64)
 
 

@@ -24,7 +24,7 @@ results = ep.run("services/examples/cora.yaml", folder / "run",
 trained = ep.nn.load_model(g, folder / "run/model/best.safetensors")
 outputs, hidden = ep.infer(trained, g, "node-feat", hidden=True)  # DistTensors
 
-# Written in the files of a job's own outputs.
+# Writes files with the names and formats of a job's own outputs.
 ep.write_predictions(g, outputs, uri=folder / "python")
 ep.write_embeddings(g, hidden, uri=folder / "python")
 mine = ep.Results(folder / "python")

@@ -145,7 +145,7 @@ class Operations(unittest.TestCase):
                 ("there are 9 source rows", lambda: F.Edges([0, 1], [9], 9)),
                 ("from 0 to below", lambda: F.Edges([0, 1], [-1], 9)),
                 ("indices must be integers", lambda: F.Edges([0, 1], [0.5], 9)),
-                ("original ids are 3, for 4 rows",
+                ("masks have 3 original ids for 4 rows",
                  lambda: F.drop_elements(torch.zeros(4, 2), 0.5, [(1, np.arange(3))]))):
             with self.subTest(words), self.assertRaisesRegex(ep.InvalidArgument, words):
                 call()

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/select_rows.h"
 #include "services/client/graph/dist_graph.h"
 #include "services/client/remote/row_pieces.h"
 #include "services/sampler/seeds/seed_order.h"
-#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::client {
 
@@ -28,7 +28,8 @@ struct SplitItem {
 // Reads one part of a split: nodes in the order of original ids, edges in the order of the input files. For one thread.
 class SplitReader {
  public:
-  // Reads nodes, or edges, of `type`, `items_per_request` (at least 1) with one query. `graph` must outlive the reader.
+  // Reads the nodes or edges of `type`; one query reads `items_per_request` of them (at least 1). `graph` must outlive
+  // the reader.
   SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
               uint64_t items_per_request)
       : SplitReader(graph, split, part, items_per_request) {
@@ -40,11 +41,11 @@ class SplitReader {
     query_.edge_types = {type};
   }
 
-  // Makes later calls of Read fill in SplitItem::edge. They then fail if a pair of nodes in the split is not exactly
-  // one edge of the graph (sampler::SeedQuery::want_edge_ids).
+  // Makes later calls of Read fill in SplitItem::edge. They then fail if the graph has no edge for a pair of nodes in
+  // the split, or several edges and the split does not give the edge's number (sampler::SeedQuery::want_edge_ids).
   void RequestEdgeIds() { query_.want_edge_ids = true; }
 
-  // Sets one deadline for all later queries. By default each query has the context's call_timeout.
+  // Sets one deadline for all later queries. By default each query has the call_timeout of the graph's context.
   void set_deadline(std::optional<Deadline> deadline) { deadline_ = std::move(deadline); }
 
   // Returns the number of items. InvalidArgument: there is no such type. NotFound: there is no such split.
@@ -56,7 +57,7 @@ class SplitReader {
   }
 
   // Calls take(item) for each item at the positions [range.first, range.last) of the split, in order. InvalidArgument:
-  // the positions need 2^32 or more queries. Internal: the split has fewer items than `range`. Other errors are those
+  // a position is 2^32 * items_per_request or above. Internal: the split ends before range.last. Other errors are those
   // of the queries.
   template <class Take>
   Status Read(const sampler::PositionRange& range, Take take) {
@@ -91,7 +92,7 @@ class SplitReader {
     query.batch_size = 1;  // the first query returns one row, whose dtype and shape determine the rows per query
     ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, QueryDeadline()));
     RowPieces rows(positions.size());
-    RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
+    RETURN_IF_ERROR(rows.Add(SelectRows<uint64_t>(first.rows, {})));
     query.batch_size = RowsPerRequest(first.rows, query_.batch_size, bytes_per_request);
     for (size_t next = 0; next < positions.size();) {
       const uint64_t step = positions[next] / query.batch_size;
@@ -104,7 +105,7 @@ class SplitReader {
         if (indices.back() >= batch.seeds.size())
           return Internal("split '" + query.split + "' has fewer items than its size");
       }
-      RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, indices)));
+      RETURN_IF_ERROR(rows.Add(SelectRows<uint64_t>(batch.rows, indices)));
     }
     return rows.Take();
   }
@@ -113,7 +114,7 @@ class SplitReader {
   // Returns InvalidArgument if `step` does not fit uint32_t, the type of SeedQuery::step.
   Status CheckStep(uint64_t step, uint64_t items_per_request) const {
     if (step <= std::numeric_limits<uint32_t>::max()) return Status();
-    return InvalidArgument("split '" + query_.split + "' needs 2^32 or more queries of " +
+    return InvalidArgument("split '" + query_.split + "' needs more than 2^32 queries of " +
                            std::to_string(items_per_request) + " items: use larger queries");
   }
 

@@ -43,7 +43,6 @@ class CollatedBatches {
   // here.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
-    Stop();
     const auto started = std::make_shared<Epoch>(typename Epoch::Options{
         .items_ahead = batches_ahead_,
         .make = [this](const std::stop_token& stop) { return Prepare(stop); },
@@ -51,7 +50,12 @@ class CollatedBatches {
     });
     {
       MutexLock lock(&mutex_);
-      epoch_ = started;
+      next_epoch_ = started;
+    }
+    Stop();
+    {
+      MutexLock lock(&mutex_);
+      epoch_ = std::exchange(next_epoch_, nullptr);
     }
     if (const Status status = source_.StartEpoch(epoch, first_step); !status.ok()) {
       MutexLock lock(&mutex_);
@@ -67,8 +71,8 @@ class CollatedBatches {
   // and after an earlier call has returned an error. FailedPrecondition: no epoch was started.
   Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
   // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
-  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
-  // these codes, later calls return nullopt.
+  // was requested. After either, the caller may request the batch again. A query of the batch can fail with the same
+  // codes; this is an error as in Next, and later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();
@@ -79,7 +83,14 @@ class CollatedBatches {
   // Ends the epoch and its queries early. A pending Next in another thread and all later calls return Cancelled until
   // StartEpoch.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
-    if (const std::shared_ptr<Epoch> current = Current(); current != nullptr) current->Cancel();
+    std::shared_ptr<Epoch> current, next;
+    {
+      MutexLock lock(&mutex_);
+      current = epoch_;
+      next = next_epoch_;
+    }
+    if (current != nullptr) current->Cancel();
+    if (next != nullptr) next->Cancel();
   }
 
  private:
@@ -116,7 +127,8 @@ class CollatedBatches {
   const uint32_t batches_ahead_;
   const Collate collate_;
   Mutex mutex_;
-  std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);  // null before StartEpoch and after StartEpoch has failed
+  std::shared_ptr<Epoch> epoch_ ABSL_GUARDED_BY(mutex_);       // null before StartEpoch and after StartEpoch has failed
+  std::shared_ptr<Epoch> next_epoch_ ABSL_GUARDED_BY(mutex_);  // null except while StartEpoch ends the earlier epoch
 };
 
 }  // namespace espalier::client

@@ -53,7 +53,7 @@ class EdgeDataLoaderTest : public ::testing::Test {
     return testing::BatchesOfEpoch(graph, edges, options, /*epoch=*/1, first_step);
   }
   EdgeList ReadLinks(const DistGraph& graph, graph::SplitPartName part = graph::SplitPartName::kTrain) const {
-    auto links = SplitEdges(graph, kLinkType, "links", part);
+    auto links = ReadSplitEdges(graph, kLinkType, "links", part);
     ESPALIER_CHECK(links.ok()) << links.status().ToString();
     return *std::move(links);
   }
@@ -310,7 +310,7 @@ TEST_F(EdgeDataLoaderTest, RefusesInvalidEdgesAndOptions) {
   EXPECT_THAT(refusal(links, options).message(), HasSubstr("batch size"));
   options = LinkOptions(NegativeKind::kJoint);
   options.negatives.count = 0;
-  EXPECT_THAT(refusal(links, options).message(), HasSubstr("0 negatives for each edge of kind Joint"));
+  EXPECT_THAT(refusal(links, options).message(), HasSubstr("0 negatives of kind Joint for each edge"));
   options = LinkOptions();
   EXPECT_THAT(refusal(EdgesOfSplit{{}, "links"}, options).message(), HasSubstr("not an edge type of the loader"));
   EXPECT_THAT(refusal(EdgeList{.type = EdgeTypeId(0), .sources = {GlobalNodeId(0)}}, options).message(),

@@ -2,8 +2,8 @@
 // the edges at these positions are returned.
 #include "services/client/loaders/edge_list_seeds.h"
 
+#include "services/base/select_rows.h"
 #include "services/sampler/seeds/seed_order.h"
-#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::client {
 
@@ -48,7 +48,7 @@ Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery
 Result<Tensor> EdgeListSeeds::GatherRows(const std::string& column, std::span<const uint64_t> indices,
                                          std::span<const GlobalEdgeId> ids, Deadline deadline) {
   const auto listed = edges_.rows.find(column);
-  if (listed != edges_.rows.end()) return sampler::RowsAt(listed->second, indices);
+  if (listed != edges_.rows.end()) return SelectRows(listed->second, indices);
   if (ids.size() == indices.size()) return graph_.GatherEdgeRows(edges_.type, column, ids, deadline);
   return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column + "'");
 }

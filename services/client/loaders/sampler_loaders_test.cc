@@ -154,7 +154,7 @@ TEST_P(SamplerLoadersTest, RefuseOptionsUnsupportedBySamplers) {
 
   EdgeLoaderOptions of_edges = EdgeOptions();
   of_edges.sampled_by = SampledBy::kSamplers;
-  const auto list = SplitEdges(*graph, Edges().types.front(), Edges().split, graph::SplitPartName::kTrain);
+  const auto list = ReadSplitEdges(*graph, Edges().types.front(), Edges().split, graph::SplitPartName::kTrain);
   ASSERT_TRUE(list.ok()) << list.status().ToString();
   EXPECT_THAT(DistEdgeDataLoader::Make(*graph, *list, of_edges, no_collate).status().message(),
               HasSubstr("not lists or the share of one rank"));

@@ -11,10 +11,10 @@
 
 #include "services/base/backoff.h"
 #include "services/base/hash.h"
+#include "services/base/host_port.h"
 #include "services/base/mutex.h"
 #include "services/messages/mini_batch_messages.h"
 #include "services/messages/stream_messages.h"
-#include "services/rpc/address.h"
 #include "services/rpc/forked.h"
 #include "services/rpc/frame.h"
 #include "services/sampler/batches/edge_batch.h"
@@ -77,7 +77,7 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (plan.links() != nullptr) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
   }
-  for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+  for (const std::string& address : options.samplers) RETURN_IF_ERROR(ParseHostPort(address).status());
   if (plan.part != graph::SplitPartName::kTrain) {
     return InvalidArgument("sampler processes serve only batches of training seeds");
   }

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "services/base/backoff.h"
+#include "services/base/host_port.h"
 #include "services/client/ring/ring_system_error.h"
-#include "services/rpc/address.h"
 
 namespace espalier::client {
 namespace {
@@ -44,7 +44,7 @@ Result<Descriptor> ConnectTo(const addrinfo& address, const RingWait& wait) {
 }
 
 Result<Descriptor> ConnectToAny(const std::string& address, const RingWait& wait) {
-  ASSIGN_OR_RETURN(const rpc::HostPort to, rpc::ParseHostPort(address));
+  ASSIGN_OR_RETURN(const HostPort to, ParseHostPort(address));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -124,8 +124,8 @@ Result<JoinResponse> ReceiveResponse(RingSocket& socket, const RingWait& wait) {
   return response;
 }
 
-// Calls TryToConnect with kAttemptTimeout. Unavailable, besides its errors: this timeout has passed, but not the
-// deadline of `wait`.
+// Calls TryToConnect with the timeout kAttemptTimeout. Returns Unavailable, so that Retry makes another attempt, if
+// this timeout has passed, but the deadline of `wait` has not.
 Result<RingSocket> ConnectOnce(const std::string& address, RingTls* tls, const RingWait& wait) {
   const RingWait attempt(wait.deadline().AtMost(kAttemptTimeout), wait.stop());
   Result<RingSocket> connected = TryToConnect(address, tls, attempt);

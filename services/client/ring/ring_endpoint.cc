@@ -6,10 +6,10 @@
 
 #include <utility>
 
+#include "services/base/host_port.h"
 #include "services/client/ring/ring_connect.h"
 #include "services/client/ring/ring_listener.h"
 #include "services/client/ring/ring_rendezvous.h"
-#include "services/rpc/address.h"
 #include "services/rpc/server.h"
 
 namespace espalier::client {
@@ -37,14 +37,14 @@ Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& op
   server.allow_other_hosts = options.allow_other_hosts;
   server.tls = options.tls;
   RETURN_IF_ERROR(rpc::CheckListenAddress(server));
-  ASSIGN_OR_RETURN(rpc::HostPort address, rpc::ParseHostPort(options.listen));
+  ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options.listen));
   ASSIGN_OR_RETURN(std::unique_ptr<RingLink> link, RingLink::Make(options.rank, options.size, options.host_timeout));
   std::unique_ptr<RingEndpoint> endpoint(new RingEndpoint(options, std::move(link)));
   ASSIGN_OR_RETURN(endpoint->listener_,
                    RingListener::Start(address, endpoint->tls_.get(), endpoint->link(), endpoint->rendezvous_.get()));
   address.port = endpoint->listener_->port();
   if (!options.advertised_host.empty()) address.host = options.advertised_host;
-  endpoint->address_ = rpc::ToString(address);
+  endpoint->address_ = ToString(address);
   return endpoint;
 }
 

@@ -25,13 +25,13 @@ using collective::v1::Greeting;
 constexpr std::chrono::milliseconds kNotifyTimeout(200);
 constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
 // Limit of the payload bytes that Drive sends or receives at a time: small enough that the bytes of both directions
-// stay in the processor's cache until the next rank has received them.
+// stay in the processor's cache until they are received, if neighbors share a host.
 constexpr size_t kPieceBytes = size_t{256} << 10;
 // PollUntil polls without a pause for this time, because short operations end within it.
 constexpr double kBusyPollSeconds = 0.001;
 constexpr std::chrono::nanoseconds kPollInterval = std::chrono::milliseconds(1);
-// Largest number of greeted connections that wait for AwaitPrevious. With TLS one is enough; in plaintext processes
-// that are not ranks of the group may send greetings too.
+// Largest number of greeted connections that wait for AwaitPrevious. With TLS one is enough. Without TLS, processes
+// that are not ranks of the group can send greetings too.
 constexpr size_t kMaxGreeted = 8;
 
 // Converts the error text in a neighbor's End message to a status. Empty: the neighbor left without an error.
@@ -126,7 +126,7 @@ Status RingLink::AwaitPrevious(uint64_t group, const RingWait& wait) {
 bool RingLink::SendQueued() {
   if (to_send_.empty()) return false;
   if (!next_.is_open()) {
-    to_send_.clear();  // the next rank has finished its operations; otherwise CheckNext sets the error
+    to_send_.clear();  // the next rank has finished this operation; otherwise CheckNext sets the error
     return true;
   }
   Segment& segment = to_send_.front();
@@ -163,7 +163,7 @@ void RingLink::OnNextDisconnects(const Status& why) {
 }
 
 void RingLink::OnNextEnds(uint64_t finished, const Status& why) {
-  next_end_ = NeighborEnd{finished, why};
+  next_end_ = NextRankEnd{finished, why};
   next_.Close();
 }
 

@@ -55,7 +55,7 @@ class RingLink {
   // Blocks until the header of the next segment of the previous rank has arrived. ReceiveHeader, ReceivePayload, Flush
   // and PollUntil send queued segments while they wait.
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
-  // Blocks until the payload of the segment, of FrameHeader::payload_bytes, has arrived in `payload`.
+  // Blocks until the payload of this segment has filled `payload`, whose size must be FrameHeader::payload_bytes.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `max_unsent` queued segments are unsent.
   Status Flush(size_t max_unsent, const Deadline& deadline);
@@ -84,8 +84,8 @@ class RingLink {
     size_t num_sent = 0;    // bytes of header and payload
     bool is_begun = false;  // some bytes may have been sent
   };
-  // The end of the next rank.
-  struct NeighborEnd {
+  // The next rank has left, failed or disconnected.
+  struct NextRankEnd {
     uint64_t finished = 0;  // number of operations that it has finished
     Status why;
   };
@@ -95,13 +95,14 @@ class RingLink {
     RingSocket socket;
   };
 
-  // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives the available bytes of
-  // the previous rank and sets `*moved` if there were any. `waits_for_previous`: whether `receive` needs bytes of the
-  // previous rank; otherwise Drive waits only for the next rank. `polls`: `receive` is also called at regular
-  // intervals, without an event.
+  // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives available bytes of the
+  // previous rank and sets `*moved` if Drive must call it again without waiting, because there may be more.
+  // `waits_for_previous`: whether `receive` needs bytes of the previous rank; otherwise Drive waits only for the next
+  // rank. `polls`: `receive` is also called at regular intervals, without an event.
   template <class Receive>
   Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive, bool polls = false);
-  // Sends a part of the first queued segment without blocking. Returns whether the queue has changed.
+  // Sends a part of the first queued segment without blocking. Returns false if nothing is queued, or if nothing can be
+  // sent now.
   bool SendQueued();
   // Returns whether the header is complete. Unavailable: the previous rank has disconnected, left or failed.
   Result<bool> ReceiveSegmentHeader();
@@ -111,16 +112,17 @@ class RingLink {
   // Makes the newest connection of this group the connection from the previous rank. Returns false if there is none.
   bool AcceptGreeted(uint64_t group) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNextEnds(uint64_t finished, const Status& why);
-  // Sets the error if the next rank has ended before the current operation.
+  // Sets the error if the next rank has ended before it finished the current operation.
   void CheckNext();
   // Names, in a DeadlineExceeded error, the neighbor that did not respond. Other errors are unchanged.
   Status ToTimeoutError(const Status& ended, bool waits_for_previous) const;
   void SetError(const Status& why);
   // Returns the error of the group. The first call also notifies the neighbors of it.
   Status ReportError();
-  // Encodes the End messages of this rank, once.
+  // Encodes the End messages of this rank, once. Drops the queued segments, except a begun segment.
   void QueueEnds();
-  // Sends the End messages, after the rest of a begun segment, and ends the sending direction of both connections.
+  // Sends the End message to the previous rank, then the rest of a begun segment and the End message to the next rank.
+  // Ends the sending direction of both connections.
   void FlushEnds(const Deadline& deadline);
   std::string PreviousName() const;
   std::string NextName() const;
@@ -138,8 +140,8 @@ class RingLink {
   RingSocket previous_, next_;
   FrameReceiver from_previous_, from_next_;
   std::deque<Segment> to_send_;
-  std::string end_to_next_, end_to_previous_;  // encoded End messages; the first is sent after to_send_
-  std::optional<NeighborEnd> next_end_;
+  std::string end_to_next_, end_to_previous_;  // encoded End messages; end_to_next_ is sent after to_send_
+  std::optional<NextRankEnd> next_end_;
 
   const RingWaker offered_;      // wakes AwaitPrevious
   const RingWaker interrupted_;  // wakes Drive

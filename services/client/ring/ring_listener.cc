@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "services/base/host_port.h"
 #include "services/base/shorten.h"
 #include "services/client/ring/ring_system_error.h"
 #include "services/rpc/handshake_log.h"
@@ -35,7 +36,7 @@ constexpr int kUnidentifiedPerRank = 2;
 // response.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
 constexpr int kMaxAcceptedAtOnce = 64;  // before the existing connections advance again
-// How long no connections are accepted after the process ran out of descriptors.
+// Longest time without accepting connections after the process or host ran out of descriptors or memory.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 constexpr size_t kMaxFirstMessageBytes = 4096;
 
@@ -69,7 +70,7 @@ Result<Descriptor> ListenOnAny(const std::string& host, uint16_t port) {
 }
 
 // Returns a listening socket. "0.0.0.0" means all addresses of the host, including IPv6 addresses if it has them.
-Result<Descriptor> Listen(const rpc::HostPort& listen) {
+Result<Descriptor> Listen(const HostPort& listen) {
   if (listen.host == "0.0.0.0") {
     Result<Descriptor> both = ListenOnAny("::", listen.port);
     if (both.ok()) return both;
@@ -105,10 +106,10 @@ struct RingListener::Connection {
   }
 };
 
-Result<std::unique_ptr<RingListener>> RingListener::Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
+Result<std::unique_ptr<RingListener>> RingListener::Start(const HostPort& listen, RingTls* tls, RingLink& link,
                                                           RingRendezvous* rendezvous) {
   Result<Descriptor> listening = Listen(listen);
-  if (!listening.ok()) return listening.status().While("cannot listen on " + rpc::ToString(listen));
+  if (!listening.ok()) return listening.status().While("cannot listen on " + ToString(listen));
   ASSIGN_OR_RETURN(const uint16_t port, ReadPort(listening->get()));
   ASSIGN_OR_RETURN(RingWaker waker, RingWaker::Make());
   try {

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "services/base/host_port.h"
 #include "services/client/ring/ring_frame.h"
 #include "services/client/ring/ring_link.h"
 #include "services/client/ring/ring_rendezvous.h"
 #include "services/client/ring/ring_socket.h"
-#include "services/rpc/address.h"
 
 namespace espalier::client {
 
@@ -24,7 +24,7 @@ class RingListener {
   // Listens on an address and starts the thread; port 0 selects a free port. The other arguments must outlive the
   // listener. `tls` is null for plaintext; `rendezvous` is null on ranks other than 0. Unavailable: the port is in use,
   // or the address is not an address of this host. ResourceExhausted: the process has no descriptors or threads left.
-  static Result<std::unique_ptr<RingListener>> Start(const rpc::HostPort& listen, RingTls* tls, RingLink& link,
+  static Result<std::unique_ptr<RingListener>> Start(const HostPort& listen, RingTls* tls, RingLink& link,
                                                      RingRendezvous* rendezvous);
   // Sends the responses if the group is complete, as far as possible without blocking, and closes all connections that
   // the link has not taken over.
@@ -45,7 +45,7 @@ class RingListener {
   bool Accept();
   // Closes the oldest connection that does not wait for the response to a JoinRequest.
   void DropOldestUnidentified();
-  // Continues the handshake, the receipt or the response of a connection without blocking. Returns whether the
+  // Continues the handshake, the first message or the response of a connection without blocking. Returns whether the
   // connection remains in connections_. ReceiveFirstMessage, AwaitResponse and SendResponse return the same.
   bool Advance(Connection& connection, bool has_event);
   bool ReceiveFirstMessage(Connection& connection);
@@ -53,7 +53,7 @@ class RingListener {
   Status HandleFirstMessage(Connection& connection);
   bool AwaitResponse(Connection& connection, bool has_event);
   bool SendResponse(Connection& connection);
-  // Makes an End message with the reason the response of the connection.
+  // Sets the response of the connection to an End message with the reason.
   void Refuse(Connection& connection, const Status& reason);
 
   const Descriptor listening_;

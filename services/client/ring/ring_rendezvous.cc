@@ -1,11 +1,11 @@
-// For each rank the rendezvous stores the address and the number of the connection over which the newest request
-// arrived. The group is complete when all ranks have addresses. Then the addresses do not change any more, and a rank
-// that has lost the response may join again with the same address.
+// For each rank the rendezvous stores the address in its newest request and the number of the connection over which
+// that request arrived. The group is complete when all ranks have addresses. Then the addresses do not change any more,
+// and a rank that has lost the response may join again with the same address.
 #include "services/client/ring/ring_rendezvous.h"
 
+#include "services/base/host_port.h"
 #include "services/base/unique_number.h"
 #include "services/base/wait_ended.h"
-#include "services/rpc/address.h"
 
 namespace espalier::client {
 
@@ -31,7 +31,7 @@ Status RingRendezvous::Check(const JoinRequest& request) const {
                            std::to_string(size_) + ": expected a rank from 1 to " + std::to_string(size_ - 1) +
                            " and the same size");
   }
-  return rpc::ParseHostPort(request.address()).status().While("the address of " + trainer);
+  return ParseHostPort(request.address()).status().While("the address of " + trainer);
 }
 
 void RingRendezvous::AddOwn(const std::string& address) {

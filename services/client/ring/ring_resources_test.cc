@@ -7,12 +7,12 @@
 
 #include <thread>
 
+#include "services/base/host_port.h"
 #include "services/base/testing/no_descriptors_left.h"
 #include "services/base/testing/no_more_threads.h"
 #include "services/base/testing/soon.h"
 #include "services/client/ring/ring_collective.h"
 #include "services/client/ring/ring_connect.h"
-#include "services/rpc/address.h"
 #include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::client {
@@ -126,7 +126,7 @@ class RingHostTest : public ::testing::Test {
     const std::string rank0_address = (*endpoint)->address();
     Result<std::unique_ptr<Collective>> connected = Unavailable("");
     std::thread connects([&] { connected = ConnectRing(*std::move(endpoint), "", Soon()); });
-    RunAsRank1(rank0_address, rpc::ToString({"127.0.0.1", ntohs(address.sin_port)}));
+    RunAsRank1(rank0_address, ToString(HostPort{"127.0.0.1", ntohs(address.sin_port)}));
     connects.join();
     ASSERT_TRUE(connected.ok()) << connected.status().ToString();
     rank0_ = *std::move(connected);

@@ -1,11 +1,11 @@
 // Parses and validates the variables of initialize.h. An empty variable counts as absent.
 #include "services/client/session/initialize.h"
 
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "services/base/parse_number.h"
 #include "services/graph/schema.h"
 #include "services/rpc/address_range.h"
 #include "services/rpc/tls.h"
@@ -20,16 +20,15 @@ std::optional<std::string> FindVariable(const Environment& environment, const st
   return variable->second;
 }
 
-Result<uint64_t> ParseNumber(const Environment& environment, const std::string& name, uint64_t default_value,
-                             uint64_t largest) {
+Result<uint64_t> ReadNumber(const Environment& environment, const std::string& name, uint64_t default_value,
+                            uint64_t largest) {
   const std::optional<std::string> text = FindVariable(environment, name);
   if (!text) return default_value;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc() || end != text->data() + text->size() || number > largest) {
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(*text);
+  if (!number || *number > largest) {
     return InvalidArgument(name + "='" + *text + "' is not an integer from 0 to " + std::to_string(largest));
   }
-  return number;
+  return *number;
 }
 
 std::vector<std::string> SplitAtCommas(const std::string& text) {
@@ -94,8 +93,8 @@ Status ParseGraphLocation(const Environment& environment, SessionOptions* sessio
 // Reads rank, world size and the address at which other ranks reach this rank.
 Status ParseRank(const Environment& environment, Context* context) {
   constexpr uint64_t kMaxRank = std::numeric_limits<uint32_t>::max();
-  ASSIGN_OR_RETURN(const uint64_t world_size, ParseNumber(environment, "ESPALIER_WORLD_SIZE", 1, kMaxRank));
-  ASSIGN_OR_RETURN(const uint64_t rank, ParseNumber(environment, "ESPALIER_RANK", 0, kMaxRank));
+  ASSIGN_OR_RETURN(const uint64_t world_size, ReadNumber(environment, "ESPALIER_WORLD_SIZE", 1, kMaxRank));
+  ASSIGN_OR_RETURN(const uint64_t rank, ReadNumber(environment, "ESPALIER_RANK", 0, kMaxRank));
   if (rank >= world_size) {
     return InvalidArgument("ESPALIER_RANK=" + std::to_string(rank) +
                            " is out of range: expected less than ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
@@ -125,7 +124,7 @@ Result<Context> Initialize(const Environment& environment) {
   context.session.partition_key = FindVariable(environment, "ESPALIER_PARTITION_KEY").value_or("");
   if (FindVariable(environment, "ESPALIER_INCARNATION")) {
     ASSIGN_OR_RETURN(context.session.incarnation,
-                     ParseNumber(environment, "ESPALIER_INCARNATION", 0, std::numeric_limits<uint64_t>::max()));
+                     ReadNumber(environment, "ESPALIER_INCARNATION", 0, std::numeric_limits<uint64_t>::max()));
   }
   context.session.job = FindVariable(environment, "ESPALIER_JOB_NAME").value_or("");
   if (!context.session.job.empty()) {
@@ -136,8 +135,8 @@ Result<Context> Initialize(const Environment& environment) {
   context.session.access = *access;
   RETURN_IF_ERROR(ParseRank(environment, &context));
   ASSIGN_OR_RETURN(const uint64_t connect_seconds,
-                   ParseNumber(environment, "ESPALIER_CONNECT_SECONDS", 60, kYearSeconds));
-  ASSIGN_OR_RETURN(const uint64_t call_seconds, ParseNumber(environment, "ESPALIER_CALL_SECONDS", 600, kYearSeconds));
+                   ReadNumber(environment, "ESPALIER_CONNECT_SECONDS", 60, kYearSeconds));
+  ASSIGN_OR_RETURN(const uint64_t call_seconds, ReadNumber(environment, "ESPALIER_CALL_SECONDS", 600, kYearSeconds));
   context.session.connect_timeout = std::chrono::seconds(connect_seconds);
   context.call_timeout = std::chrono::seconds(call_seconds);
   ASSIGN_OR_RETURN(context.session.channel.tls, LoadTls(environment));

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
+#include "services/base/pluralize.h"
 #include "services/rpc/address_range.h"
 
 namespace espalier::client {
@@ -21,7 +22,7 @@ Result<std::vector<ServerGroup>> MakeGroups(const SessionOptions& options) {
   for (const std::string& joined : options.addresses) {
     ServerGroup group;
     for (const std::string& address : rpc::SplitAddresses(joined)) {
-      RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+      RETURN_IF_ERROR(ParseHostPort(address).status());
       group.peers.push_back(std::make_shared<rpc::Peer>("graph server", address, channel));
     }
     group.descriptions.resize(group.peers.size());
@@ -121,8 +122,12 @@ Status CheckSameGraph(const SessionOptions& options, std::vector<ServerGroup>& g
   });
   for (size_t i = 0; i < groups.size() || i < num_partitions; ++i) {
     if (i < groups.size() && i < num_partitions && groups[i].description().partition.value == i) continue;
-    return FailedPrecondition(std::to_string(groups.size()) + " servers for " + std::to_string(num_partitions) +
-                              " partitions: each partition needs exactly one address, or several joined by '|'");
+    const bool is_repeated = i > 0 && i < groups.size() && groups[i].description().partition.value < i;
+    const std::string problem = is_repeated ? "partition " + std::to_string(i - 1) + " has several"
+                                            : "partition " + std::to_string(i) + " has none";
+    return FailedPrecondition(Pluralize(groups.size(), "address") + " of servers for " +
+                              std::to_string(num_partitions) + " partitions, and " + problem +
+                              ": each partition needs exactly one address, or those of its replicas joined by '|'");
   }
   return Status();
 }

@@ -16,8 +16,8 @@
 namespace espalier::client {
 namespace {
 
-// Maps the files of the first server in the group whose files this process can read. Returns null if there is no such
-// server and `access` does not require one.
+// Maps the files of the first server in the group that runs on this host as the same user (RunsOnServerHost) and offers
+// them. Returns null with Access::kRpc, and with kAuto if there is no such server. An error of mapping is returned.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGroup& group, Access access) {
   const std::shared_ptr<sampler::PartitionAccess> none;
   if (access == Access::kRpc) return none;
@@ -27,8 +27,9 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGrou
     return MapPartition(*description).While("mapping the files of " + group.peers[i]->address);
   }
   if (access == Access::kAuto) return none;
-  return FailedPrecondition("the files of " + group.peers.front()->address +
-                            " cannot be mapped: it runs on another host or as another user, or does not offer them");
+  const std::string others = group.peers.size() > 1 ? " and its replicas" : "";
+  return FailedPrecondition("the files of " + group.peers.front()->address + others +
+                            " cannot be mapped: expected a server on this host and of this user that offers its files");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// MakeEdgeList reads endpoints with FindEdges, SplitEdges with SplitReader, in queries of edges_per_request edges, so
-// that the messages for a long list stay below the size limit.
+// MakeEdgeList reads endpoints with FindEdges, ReadSplitEdges with SplitReader, in queries of edges_per_request edges,
+// so that the messages for a long list stay below the size limit.
 #include "services/client/splits/edge_list.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vect
   return edges;
 }
 
-Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
-                            graph::SplitPartName part, uint64_t edges_per_request) {
+Result<EdgeList> ReadSplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
+                                graph::SplitPartName part, uint64_t edges_per_request) {
   if (edges_per_request == 0) return InvalidArgument("edges_per_request is 0, expected at least 1");
   SplitReader reader(graph, type, split, part, edges_per_request);
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());

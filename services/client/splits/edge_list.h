@@ -16,7 +16,7 @@ struct EdgeList {
   EdgeTypeId type;
   std::vector<GlobalNodeId> sources = {};       // [edges]
   std::vector<GlobalNodeId> destinations = {};  // [edges]
-  // [edges], or empty. Lists from splits may have no ids: splits store pairs of nodes, which need not be edges of the
+  // [edges], or empty. Lists of ReadSplitEdges have no ids: splits store pairs of nodes, which need not be edges of the
   // graph, because validation and test edges may be held out.
   std::vector<GlobalEdgeId> ids = {};
   // By edge column: [edges, row shape...], for columns that were read with the list. If the list has ids, rows can also
@@ -26,13 +26,14 @@ struct EdgeList {
   size_t size() const { return destinations.size(); }
 };
 
-// Returns the edges with their endpoints in the order of `ids`, which may repeat. InvalidArgument: an edge does not
-// exist (the message names it), or edges_per_request is 0.
+// Returns the edges with their endpoints in the order of `ids`, which may repeat. InvalidArgument: there is no such
+// type, an edge does not exist (the message names it), or edges_per_request is 0.
 Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
                               uint64_t edges_per_request = kEdgesPerRequest);
 // Returns all edges of one part of a split in the order of the input files, without ids. NotFound: there is no such
-// split. InvalidArgument: edges_per_request is 0.
-Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
-                            graph::SplitPartName part, uint64_t edges_per_request = kEdgesPerRequest);
+// split. InvalidArgument: there is no such type, or edges_per_request is 0 or so small that 2^32 or more queries are
+// needed.
+Result<EdgeList> ReadSplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
+                                graph::SplitPartName part, uint64_t edges_per_request = kEdgesPerRequest);
 
 }  // namespace espalier::client

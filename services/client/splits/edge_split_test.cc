@@ -183,7 +183,7 @@ TEST_P(EdgeSplitTest, LocalSharesHaveOwnedDestinations) {
     return EdgeSplit(graph, kSplitType, "links", kTrainPart, {.by = SplitBy::kLocality, .edges_per_request = 11});
   });
   ExpectAtHome(of_split);
-  const auto whole = SplitEdges(*graphs_[0], kSplitType, "links", kTrainPart, 13);
+  const auto whole = ReadSplitEdges(*graphs_[0], kSplitType, "links", kTrainPart, 13);
   ASSERT_TRUE(whole.ok()) << whole.status().ToString();
   EdgeEndsList all, expected = ListEnds(*whole);
   for (const EdgeShare& share : of_split) {

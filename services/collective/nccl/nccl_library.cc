@@ -35,7 +35,12 @@ Status FindFunctions(void* nccl, void* cuda, const NcclPaths& paths, NcclApi* ap
   return FindFunction(cuda, cuda_name, "cudaGetErrorString", &api->cudaGetErrorString);
 }
 
+// Versions before 2.9 are encoded as 1000 major + 100 minor + patch, later ones as 10000 major + 100 minor + patch.
 std::string VersionText(int version) {
+  if (version < 10000) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 100) + "." +
+           std::to_string(version % 100);
+  }
   return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
          std::to_string(version % 100);
 }
@@ -56,8 +61,9 @@ Result<NcclLibrary> OpenNccl(const NcclPaths& paths) {
   // The version is checked before the other functions are looked up, because an older library may lack them.
   RETURN_IF_ERROR(FindFunction(nccl, paths.nccl, "ncclGetVersion", &library.api.ncclGetVersion));
   int version = 0;
-  if (library.api.ncclGetVersion(&version) != kNcclSuccess) version = 0;
-  // Versions before 2.9 have another encoding, whose numbers are smaller.
+  if (library.api.ncclGetVersion(&version) != kNcclSuccess) {
+    return FailedPrecondition("opening NCCL: " + paths.nccl + " does not report its version" + kRemedy);
+  }
   if (version < kOldestNcclVersion) {
     return FailedPrecondition("opening NCCL: " + paths.nccl + " has the version " + VersionText(version) +
                               ", expected " + VersionText(kOldestNcclVersion) + " or newer" + kRemedy);

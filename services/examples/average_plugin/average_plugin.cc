@@ -8,7 +8,7 @@
 
 using namespace espalier::plugin;
 
-// The words of a request's first line, and the bytes after it: global ids (U64, ascending), then any rows of these ids.
+// The words of a request's first line, and the bytes after it: global ids (U64, ascending), then, for Push, their rows.
 struct ParsedRequest {
   uint32_t node_type = 0;
   std::string tensor;
@@ -37,7 +37,10 @@ struct Owned {
 Owned CollectOwned(const Context& context, const ParsedRequest& parsed, size_t bytes_per_id) {
   Owned owned;
   owned.num_ids = parsed.bytes.size() / bytes_per_id;
-  if (parsed.bytes.size() % bytes_per_id != 0) throw BadRequest("the ids and the rows do not fit each other");
+  if (parsed.bytes.size() % bytes_per_id != 0) {
+    throw BadRequest(std::to_string(parsed.bytes.size()) + " bytes of ids and rows: expected a multiple of " +
+                     std::to_string(bytes_per_id));
+  }
   for (size_t i = 0; i < owned.num_ids; ++i) {
     uint64_t id = 0;
     std::memcpy(&id, parsed.bytes.data() + i * sizeof(id), sizeof(id));

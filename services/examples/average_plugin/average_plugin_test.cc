@@ -116,7 +116,8 @@ TEST_P(AveragePluginTest, NamesErrorsOfRequest) {
   EXPECT_THAT(PushError(FirstLine("0.5")).message(), HasSubstr("there is no tensor 'averages'"));
   {
     const DistTensor averages = MakeAverages();
-    EXPECT_THAT(PushError(FirstLine("0.5") + "short").message(), HasSubstr("the ids and the rows do not fit"));
+    EXPECT_THAT(PushError(FirstLine("0.5") + "short").message(),
+                HasSubstr("bytes of ids and rows: expected a multiple of"));
     const std::vector<uint64_t> twice = {0, 0};
     const std::string rows(2 * kWidth * sizeof(float), '\0');
     EXPECT_THAT(PushError(FirstLine("0.5") + ToBytes(twice.data(), 16) + rows).message(),

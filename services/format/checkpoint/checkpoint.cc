@@ -5,9 +5,9 @@
 #include "services/format/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "services/base/failpoint.h"
+#include "services/base/parse_number.h"
 #include "services/format/files/manifest_text.h"
 #include "services/format/files/stored_file.h"
 #include "services/format/files/stored_safetensors.h"
@@ -28,13 +28,6 @@ constexpr const char* kLearnableFolder = "learnable/";
 std::string Padded(uint64_t number, size_t digits) {
   std::string text = std::to_string(number);
   return text.size() >= digits ? text : std::string(digits - text.size(), '0') + text;
-}
-
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
@@ -58,8 +51,8 @@ std::string CheckpointFolderName(const CheckpointId& id) {
 std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name) {
   const size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const std::optional<uint64_t> incarnation = ParseNumber(name.substr(0, dash));
-  const std::optional<uint64_t> step = ParseNumber(name.substr(dash + 1));
+  const std::optional<uint64_t> incarnation = ParseNumber<uint64_t>(name.substr(0, dash));
+  const std::optional<uint64_t> step = ParseNumber<uint64_t>(name.substr(dash + 1));
   if (!incarnation.has_value() || !step.has_value()) return std::nullopt;
   const CheckpointId id{*incarnation, *step};
   return CheckpointFolderName(id) == name ? std::optional(id) : std::nullopt;

@@ -51,7 +51,7 @@ struct EpochRecord {
   uint32_t epoch = 0;
   double loss = 0;  // mean over the seeds of the epoch; in the epoch in progress: sum over its seeds so far
   double learning_rate = 0;
-  std::optional<double> validation;  // metric of the validation part; nullopt: not evaluated
+  std::optional<double> validation;  // metric of the validation part; nullopt: not evaluated, or undefined
   uint64_t num_seeds = 0;
   double total_seconds = 0;
   std::map<std::string, double>
@@ -73,7 +73,7 @@ struct LoopRecord {
 struct CheckpointMetric {
   std::string name;  // "accuracy"
   bool higher_is_better = true;
-  std::optional<double> value;  // for the parameters of this checkpoint; nullopt: they were not evaluated
+  std::optional<double> value;  // for the parameters of this checkpoint; nullopt: not evaluated, or undefined
   friend bool operator==(const CheckpointMetric&, const CheckpointMetric&) = default;
 };
 
@@ -105,7 +105,7 @@ struct CheckpointManifest {
 };
 
 // Returns the SHA-256 of CheckpointManifest::fields as 64 hexadecimal digits.
-std::string JobDigest(const std::map<std::string, std::string>& fields);
+std::string DigestFields(const std::map<std::string, std::string>& fields);
 
 const char* ToString(CheckpointEnd end);  // "GoesOn", "AllEpochs", "EarlyStopping"
 

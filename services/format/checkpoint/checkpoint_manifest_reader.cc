@@ -204,7 +204,7 @@ Status ReadJob(const JsonFields& document, CheckpointManifest* manifest) {
     return Status();
   }));
   ASSIGN_OR_RETURN(const std::string digest, document.Text("job_digest"));
-  if (digest != JobDigest(manifest->fields))
+  if (digest != DigestFields(manifest->fields))
     return document.InvalidField("job_digest", "expected the digest of 'fields'");
   ASSIGN_OR_RETURN(manifest->partition_key, document.Text("partition_key"));
   ASSIGN_OR_RETURN(manifest->num_partitions, fields.Unsigned32("partitions"));

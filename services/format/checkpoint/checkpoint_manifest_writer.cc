@@ -74,7 +74,7 @@ uint64_t CheckpointManifest::size_bytes() const {
   return sum;
 }
 
-std::string JobDigest(const std::map<std::string, std::string>& fields) {
+std::string DigestFields(const std::map<std::string, std::string>& fields) {
   Sha256 digest;
   for (const auto& [path, value] : fields) {
     // The lengths make the encoding unambiguous: different fields never give the same text.
@@ -105,7 +105,7 @@ std::string CheckpointManifestToJson(const CheckpointManifest& manifest) {
                      {"end", ToString(manifest.end)},
                      {"created_unix_seconds", manifest.created_unix_seconds},
                      {"seed", manifest.seed},
-                     {"job_digest", JobDigest(manifest.fields)},
+                     {"job_digest", DigestFields(manifest.fields)},
                      {"fields", manifest.fields.empty() ? Json::object() : Json(manifest.fields)},
                      {"partition_key", manifest.partition_key},
                      {"partitions", manifest.num_partitions},

@@ -153,7 +153,9 @@ Result<NpyHeader> ParseDictionary(std::string_view text) {
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning) {
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
   if (text.starts_with("PK\x03\x04")) {
-    return InvalidArgument("a zip archive, not a .npy file: rename it to .npz, and name its array as a member");
+    return InvalidArgument(
+        "a zip archive, not a .npy file: write the array with numpy.save, or rename the file to .npz and set its "
+        "'member' in graph.yaml");
   }
   if (text.starts_with("\x1F\x8B")) return InvalidArgument("a gzip file, not a .npy file: unpack it");
   if (!text.starts_with(kMagic) || text.size() < 10) {

@@ -23,7 +23,7 @@ struct Entry {
   uint64_t begin = 0, end = 0;  // in the data
 };
 
-// Rejects known formats of other programs, with a remedy in the message.
+// Rejects known formats of other programs. For files of torch.save and pickle, the message has a remedy.
 Status CheckKind(std::span<const std::byte> bytes) {
   const FileKind kind = DetectFileKind(bytes);
   if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
@@ -41,12 +41,12 @@ Result<uint64_t> ReadHeaderLength(std::span<const std::byte> bytes, uint64_t siz
   uint64_t length = 0;
   for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * i);
   if (length > kMaxHeaderBytes) {
-    return DataLoss("the header promises " + std::to_string(length) + " bytes, more than the " +
+    return DataLoss("the header length is " + std::to_string(length) + " bytes, more than the " +
                     std::to_string(kMaxHeaderBytes) + " that are allowed");
   }
   if (length > size_bytes - kSafetensorsLengthBytes) {
-    return DataLoss("the header promises " + std::to_string(length) + " bytes, the file has " +
-                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after the length of the header");
+    return DataLoss("the header length is " + std::to_string(length) + " bytes, but the file has only " +
+                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after that number");
   }
   return length;
 }

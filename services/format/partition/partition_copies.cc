@@ -4,12 +4,11 @@
 // file's folder and the entry of the manifest, so that a copy in use is never left without its manifest.
 #include "services/format/partition/partition_copies.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <utility>
 
 #include "services/base/sha256.h"
+#include "services/base/write_all.h"
 #include "services/format/files/checksum.h"
 #include "services/format/files/mapped_file.h"
 #include "services/format/partition/partition_names.h"
@@ -34,17 +33,6 @@ using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<sto
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedFile::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();
-}
-
-Status WriteAll(const storage::PartialFile& partial, const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t written =
-        pwrite(partial.descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FromErrno(errno, "writing " + partial.path);
-    done += static_cast<size_t>(written);
-  }
-  return Status();
 }
 
 }  // namespace
@@ -104,7 +92,7 @@ Status PartitionCopies::PutManifest() {
             const auto mapped = MappedFile::Open(path, text.size());
             return mapped.ok() && std::ranges::equal((*mapped)->bytes(), std::as_bytes(std::span(text)));
           },
-      .fill = [&](const storage::PartialFile& partial) { return WriteAll(partial, text); }};
+      .fill = [&](const storage::PartialFile& partial) { return WriteAll(partial.descriptor, text, partial.path); }};
   request.stop_requested = options_.stop_requested;
   return entry->GetOrMake(request, deadline_).While("copying the manifest").status();
 }

@@ -45,8 +45,10 @@ Status EdgeResultsWriter::Append(const Tensor& sources, const Tensor& destinatio
   if (!AreIds(sources, rows) || !AreIds(destinations, rows) || values.dtype() != shape.value_dtype ||
       values.shape() != ArrayShape(rows, shape.row_shape)) {
     return InvalidArgument("results of the part '" + shape.part +
-                           "': expected U64 ids of both endpoints for each row, found sources " + sources.ToString() +
-                           ", destinations " + destinations.ToString() + " and values " + values.ToString());
+                           "': expected for each row U64 ids of both endpoints and a value of the dtype and shape "
+                           "given to Begin, found sources " +
+                           sources.ToString() + ", destinations " + destinations.ToString() + " and values " +
+                           values.ToString());
   }
   RETURN_IF_ERROR(open_->sources.Write(sources.byte_span()));
   RETURN_IF_ERROR(open_->destinations.Write(destinations.byte_span()));

@@ -51,7 +51,10 @@ Status NodeResultsWriter::Append(const Tensor& ids, const Tensor& values) {
   const NodeResultShape& shape = open_->shape;
   if (ids.dtype() != shape.id_dtype || ids.shape().size() != 1 || values.dtype() != shape.value_dtype ||
       values.shape() != ArrayShape(ids.num_rows(), shape.row_shape)) {
-    return InvalidArgument("results of '" + shape.node_type + "': expected an id for each row, found ids " +
+    std::string row_shape;
+    for (const int64_t size : shape.row_shape) row_shape += ", " + std::to_string(size);
+    return InvalidArgument("results of '" + shape.node_type + "': expected ids " + ToString(shape.id_dtype) +
+                           " [n] and values " + ToString(shape.value_dtype) + " [n" + row_shape + "], found ids " +
                            ids.ToString() + " and values " + values.ToString());
   }
   RETURN_IF_ERROR(open_->ids.Write(ids.byte_span()));
@@ -72,7 +75,7 @@ Status NodeResultsWriter::EndType() {
   return Status();
 }
 
-// Adds a file to files_. Returns the file's entry for the manifest of the kind, with a name relative to folder_.
+// Adds a file to files_. Returns the file's entry in the manifest that Commit writes, with a name relative to folder_.
 Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
   Json array = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});

@@ -74,8 +74,9 @@ TEST(NodeResultsTest, RefusesRowsWithoutIds) {
   const NodeResultShape wide = {"n", 2, DType::kU64, DType::kF32, {4}};
   const NodeResultShape scalar = {"n", 1, DType::kU64, DType::kF32, {}};
   const Tensor one = Tensor::Zeros(DType::kF32, {1});
-  EXPECT_THAT(Write(store, wide, Ids({1}), Tensor::Zeros(DType::kF32, {2, 4})).message(),
-              HasSubstr("results of 'n': expected an id for each row, found ids U64 [1] and values F32 [2, 4]"));
+  EXPECT_THAT(
+      Write(store, wide, Ids({1}), Tensor::Zeros(DType::kF32, {2, 4})).message(),
+      HasSubstr("results of 'n': expected ids U64 [n] and values F32 [n, 4], found ids U64 [1] and values F32 [2, 4]"));
   EXPECT_EQ(Write(store, scalar, Tensor::FromVector<uint64_t>({1}, {1, 1}), one).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Write(store, scalar, Ids({1, 2}), Tensor::Zeros(DType::kF32, {2})).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Write(store, wide, Ids({1}), Tensor::Zeros(DType::kF32, {1, 4})).code(), StatusCode::kInvalidArgument);

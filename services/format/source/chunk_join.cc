@@ -1,7 +1,7 @@
-// All readers work chunk by chunk: check the chunk, then copy its rows to the end of the joined array (JoinedArray).
-// NumPy chunks are mapped, and the rows of all chunks are counted before the first one is copied. CSV chunks are
-// parsed. The dtype of a CSV column is known only after the last chunk: without a scratch folder all chunks are kept
-// until then, with a scratch folder they are read twice.
+// The readers append the rows of one chunk after the other to a joined array (JoinedArray). NumPy chunks are mapped;
+// all are checked and their rows counted before the first one is copied. CSV chunks are parsed. The dtype of a CSV
+// column is known only after the last chunk: with a scratch folder, its chunks are read twice. Without one, the parsed
+// chunks of columns and edges are kept in memory and joined after the last one.
 #include "services/format/source/chunk_join.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 namespace espalier::format {
 namespace {
 
-// Joins the rows of chunks into one array with the dtype and row shape of `like`, in memory or in a file.
+// Joins the rows of chunks into one array, in memory or in a file. Allocate must be called first: it sets the dtype and
+// row shape, which are those of `like`.
 class JoinedArray {
  public:
   explicit JoinedArray(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
@@ -40,7 +41,7 @@ class JoinedArray {
     file_.emplace(std::move(file));
     return {};
   }
-  // Appends rows. Returns Aborted if they exceed the allocated memory.
+  // Appends rows. Returns Aborted if they exceed the allocated memory; a file grows instead.
   Status Append(std::span<const std::byte> rows) {
     if (file_) return file_->Append(rows);
     if (rows.size() > all_.size_bytes() - used_bytes_)
@@ -169,10 +170,11 @@ Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows,
   return Join(std::move(chunks), total);
 }
 
-Status CheckEnd(uint64_t id, uint64_t limit, const char* what, const std::string& file, size_t row) {
-  if (id < limit) return {};
-  return OutOfRange(file + ", row " + std::to_string(row) + ": the " + what + " is " +
-                    std::to_string(static_cast<int64_t>(id)) + ": " + graph::DescribeIdRange(limit));
+template <class T>
+Status CheckEnd(T id, uint64_t limit, const char* what, const std::string& file, size_t row) {
+  if (std::cmp_greater_equal(id, 0) && std::cmp_less(id, limit)) return {};
+  return OutOfRange(file + ", row " + std::to_string(row) + ": the " + what + " is " + std::to_string(id) + ": " +
+                    graph::DescribeIdRange(limit));
 }
 
 // Splits pairs into an array of sources and an array of destinations, and checks the ids.
@@ -184,11 +186,8 @@ struct SplitEnds {
     sources.reserve(pairs.size() / 2);
     destinations.reserve(pairs.size() / 2);
     for (size_t row = 0; row < pairs.size() / 2; ++row) {
-      // A negative id becomes a large one, which is out of range.
-      const auto source = static_cast<uint64_t>(static_cast<int64_t>(pairs[2 * row]));
-      const auto destination = static_cast<uint64_t>(static_cast<int64_t>(pairs[2 * row + 1]));
-      RETURN_IF_ERROR(CheckEnd(source, limits.num_sources, "source", file, row));
-      RETURN_IF_ERROR(CheckEnd(destination, limits.num_destinations, "destination", file, row));
+      RETURN_IF_ERROR(CheckEnd(pairs[2 * row], limits.num_sources, "source", file, row));
+      RETURN_IF_ERROR(CheckEnd(pairs[2 * row + 1], limits.num_destinations, "destination", file, row));
       sources.push_back(pairs[2 * row]);
       destinations.push_back(pairs[2 * row + 1]);
     }

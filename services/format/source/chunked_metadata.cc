@@ -6,12 +6,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "absl/strings/str_join.h"
+#include "services/base/parse_number.h"
 #include "services/format/source/limits.h"
 #include "services/format/source/yaml_bounds.h"
 
@@ -49,8 +50,8 @@ Status ForEachEntry(const Field& object,
   return {};
 }
 
-// Returns a field of an object, or nullopt. Its path is `name` in the document itself, "<object>.name" in other
-// objects.
+// Returns a field of an object, or nullopt. The path of the result is `name` if `object` is the document itself,
+// otherwise "<path of object>.<name>".
 std::optional<Field> Find(const Field& object, const std::string& name) {
   if (!object.value.IsMap()) return std::nullopt;
   for (const auto& entry : object.value) {
@@ -74,12 +75,11 @@ Result<std::string> ToText(const Field& field) {
 
 Result<uint64_t> ToCount(const Field& field) {
   const std::string text = field.value.IsScalar() ? field.value.Scalar() : "";
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number > kMaxCount) {
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(text);
+  if (!number || *number > kMaxCount) {
     return field.InvalidField("is '" + text.substr(0, 40) + "': expected a number from 0 to 2^40");
   }
-  return number;
+  return *number;
 }
 
 Status CheckTypes(const Field& types) {
@@ -105,7 +105,7 @@ Result<ChunkedRows> ReadRowsPerChunk(const Field& chunks) {
 }
 
 // Returns the rows of each of `num_types` types, from num_<what>_per_chunk (written by chunk_graph.py) or else from
-// num_<what>_per_type (read by later tools).
+// num_<what>_per_type (read by DGL's tools that run after chunk_graph.py).
 Result<std::vector<ChunkedRows>> ReadRowsByType(const Field& root, const std::string& what, size_t num_types) {
   const std::optional<Field> per_chunk = Find(root, "num_" + what + "_per_chunk");
   const std::optional<Field> per_type = Find(root, "num_" + what + "_per_type");
@@ -159,9 +159,7 @@ Result<std::string> NormalizePath(const Field& field, const WriterPaths& written
         "'" + text.substr(0, 200) + "' is not a file below the folder of " + kChunkedMetadataFile +
         ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" + written.folder + "/...)");
   }
-  std::string file;
-  for (const std::string& part : parts) file += (file.empty() ? "" : "/") + part;
-  return file;
+  return absl::StrJoin(parts, "/");
 }
 
 Status ReadFormat(const Field& field, ChunkedArray* array) {

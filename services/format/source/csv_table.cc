@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
+#include "services/base/parse_number.h"
 #include "services/format/source/csv_rows.h"
 #include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
@@ -45,18 +45,18 @@ size_t CountFields(std::string_view line, char delimiter) {
 
 // Parses a field, with an optional '+', as a number of type T. Returns false if it is not one or does not fit.
 template <class T>
-bool ParseNumber(std::string_view field, T& value) {
-  if (!field.empty() && field[0] == '+') field.remove_prefix(1);
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  return error == std::errc() && end == field.data() + field.size();
+bool ParseValue(std::string_view field, T& value) {
+  if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
+  const std::optional<T> number = ParseNumber<T>(field);
+  if (number) value = *number;
+  return number.has_value();
 }
 
-// Parses a float. For numbers outside of the normal range of F32, from_chars returns "out of range"; they are parsed as
-// double and rounded.
+// Parses a float. ParseNumber refuses numbers outside of the normal range of F32; these are parsed as F64 and rounded.
 bool ParseFloat(std::string_view field, float& value) {
-  if (ParseNumber(field, value)) return true;
+  if (ParseValue(field, value)) return true;
   double wide = 0;
-  if (!ParseNumber(field, wide)) return false;
+  if (!ParseValue(field, wide)) return false;
   value = static_cast<float>(wide);
   return true;
 }
@@ -85,7 +85,7 @@ std::string RemedyFor(std::string_view field, std::string_view line, char delimi
   return has_number ? "" : "; files have no header line: delete it";
 }
 
-// Returns an error unless a row has as many fields as the first row of the file (`width`).
+// Returns an error unless a row has `width` fields, as the rows before it.
 Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint64_t line_number) {
   if (fields > kMaxWidth) {
     return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
@@ -96,7 +96,8 @@ Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint6
                          std::to_string(width) + " as in the lines before");
 }
 
-// Builds the rows of one block. Values are integers until a field is not an integer; then all are converted to floats.
+// Builds the rows of one block. With kInferred, values are integers until a field is not an integer; then all are
+// converted to floats.
 class TableBuilder {
  public:
   explicit TableBuilder(const CsvOptions& options)
@@ -135,7 +136,7 @@ class TableBuilder {
   bool AddField(std::string_view field) {
     if (integral_) {
       int64_t integer = 0;
-      if (ParseNumber(field, integer)) {
+      if (ParseValue(field, integer)) {
         integers_.push_back(integer);
         return true;
       }
@@ -166,7 +167,8 @@ class TableBuilder {
   std::vector<float> floats_;
 };
 
-// Joins the rows of blocks in file order. Values are integers until a block has floats; then all are converted.
+// Joins the rows of blocks in file order. With kInferred, values are integers until a block has floats; then all are
+// converted.
 class JoinedTable {
  public:
   JoinedTable(const CsvOptions& options, const std::string& scratch_folder)
@@ -232,7 +234,7 @@ Status ForEachLine(const std::string& path, const Row& row) {
 Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* what, const std::string& path,
                          uint64_t line_number, std::string_view line, char delimiter) {
   int64_t id = 0;
-  if (!ParseNumber(field, id)) {
+  if (!ParseValue(field, id)) {
     return InvalidArgument(Where(path, line_number) + ": the " + what + " is " + Quoted(field) +
                            ": expected an integer" + RemedyFor(field, line, delimiter, line_number));
   }

@@ -106,6 +106,7 @@ TEST(CsvTableTest, NamesTheRemedy) {
   const auto wrong = [](const std::string& text) { return Outcome(text, kNumbers); };
   EXPECT_THAT(wrong("paper,year\n1,2\n"),
               HasSubstr("FILE:1, field 1 is 'paper': expected a number; files have no header line: delete it"));
+  EXPECT_THAT(wrong("1,+-2\n"), HasSubstr("field 2 is '+-2': expected a number"));
   EXPECT_THAT(wrong("1;2\n3;4\n"), HasSubstr("'1;2': expected a number; numbers are separated by ','"));
   EXPECT_THAT(wrong("1\t2\n3\t4\n"), HasSubstr("expected a number; numbers are separated by ','"));
   EXPECT_THAT(wrong("\"1\",2\n"), HasSubstr("is '\"1\"': expected a number without quotes"));

@@ -7,10 +7,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <set>
 
+#include "services/base/parse_number.h"
 #include "services/format/source/limits.h"
 #include "services/format/source/yaml_bounds.h"
 
@@ -26,7 +26,7 @@ using FieldReader = std::function<Status(const YAML::Node& value)>;
 
 // Calls the reader of each field of `map`. Returns an error for unknown and duplicate fields.
 Status ReadFields(const YAML::Node& map, const std::string& what, const std::map<std::string, FieldReader>& fields) {
-  if (!map.IsMap()) return ErrorAt(map, what + " is not a map of fields");
+  if (!map.IsMap()) return ErrorAt(map, what + ": expected a map of fields");
   std::set<std::string> seen;
   for (const auto& entry : map) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
@@ -50,15 +50,14 @@ FieldReader TextInto(std::string& text, const std::string& field) {
   };
 }
 
-Result<uint64_t> ParseNumber(const YAML::Node& value, const std::string& field, uint64_t max) {
-  uint64_t number = 0;
+Result<uint64_t> ReadNumber(const YAML::Node& value, const std::string& field, uint64_t max) {
   const std::string text = value.IsScalar() ? value.Scalar() : "";
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || number > max) {
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(text);
+  if (!number || *number > max) {
     return ErrorAt(
         value, "'" + field + "' is '" + text.substr(0, 40) + "': expected a number from 0 to " + std::to_string(max));
   }
-  return number;
+  return *number;
 }
 
 // Returns an error unless the file is below the folder of graph.yaml, because the digest and the copies of a source
@@ -135,7 +134,7 @@ FieldReader EdgeTypeInto(graph::CanonicalEdgeType& type) {
 Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
   nodes.line = LineNumber(node);
   const auto count = [&nodes](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(nodes.count, ParseNumber(value, "count", kMaxCount));
+    ASSIGN_OR_RETURN(nodes.count, ReadNumber(value, "count", kMaxCount));
     return {};
   };
   RETURN_IF_ERROR(
@@ -151,7 +150,7 @@ Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
 Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   edges.line = LineNumber(node);
   const auto count = [&edges](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(edges.count, ParseNumber(value, "count", kMaxCount));
+    ASSIGN_OR_RETURN(edges.count, ReadNumber(value, "count", kMaxCount));
     return {};
   };
   RETURN_IF_ERROR(ReadFields(node, "an edge type",
@@ -167,9 +166,9 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
   const bool any_of_pair = edges.sources || edges.destinations;
   const bool is_empty = edges.count == 0 && !edges.ids && !any_of_pair;
   if (!is_empty && (edges.ids ? any_of_pair : !pair)) {
-    return ErrorAt(node,
-                   "edge type '" + edges.type.Name() +
-                       "': expected either 'ids', or both 'sources' and 'destinations' ('count: 0' without edges)");
+    return ErrorAt(node, "edge type '" + edges.type.Name() +
+                             "': expected either 'ids', or both 'sources' and 'destinations' ('count: 0' if it has no "
+                             "edges)");
   }
   return {};
 }
@@ -205,7 +204,7 @@ Result<GraphDescription> ParseDescription(const YAML::Node& root) {
   GraphDescription description;
   bool has_version = false;
   const auto version = [&has_version](const YAML::Node& value) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t number, ParseNumber(value, "version", 1'000'000));
+    ASSIGN_OR_RETURN(const uint64_t number, ReadNumber(value, "version", 1'000'000));
     has_version = true;
     if (number == kDescriptionVersion) return {};
     return ErrorAt(value, "version " + std::to_string(number) + " of graph.yaml: this program supports version 1");

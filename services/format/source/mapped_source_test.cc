@@ -188,7 +188,7 @@ TEST(MapSourceGraphTest, ReportsUnwritableFolder) {
   const Status status =
       MapSourceGraph({.format = SourceFormat::kOgb, .path = folder.path()}, in_the_way + "/scratch").status();
   EXPECT_FALSE(status.ok());
-  EXPECT_THAT(status.message(), HasSubstr("creating " + in_the_way + "/scratch"));
+  EXPECT_THAT(status.message(), HasSubstr("making folder " + in_the_way + "/scratch"));
 }
 
 }  // namespace

@@ -8,20 +8,20 @@
 #include <cstring>
 #include <span>
 
+#include "services/base/write_all.h"
 #include "services/format/files/mapped_file.h"
 #include "services/format/files/npy_header.h"
 
 namespace espalier::format {
 namespace {
 
-Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& path, WorkMeter* meter) {
-  constexpr size_t kMaxWrite = 1 << 24;  // updates the meter at least every 16 MiB
+Status WriteMetered(int file, std::span<const std::byte> bytes, const std::string& path, WorkMeter* meter) {
+  constexpr size_t kMaxWrite = 1 << 24;  // updates the meter every 16 MiB
   while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMaxWrite));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FromErrno(errno, "writing " + path);
-    AddDone(meter, static_cast<uint64_t>(written));
-    bytes = bytes.subspan(static_cast<size_t>(written));
+    const auto chunk = bytes.first(std::min(bytes.size(), kMaxWrite));
+    RETURN_IF_ERROR(WriteAll(file, chunk, path));
+    AddDone(meter, chunk.size());
+    bytes = bytes.subspan(chunk.size());
   }
   return {};
 }
@@ -56,8 +56,8 @@ Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter)
   ASSIGN_OR_RETURN(const std::string header, FormatNpyHeader(tensor.dtype(), tensor.shape()).While("writing " + path));
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return FromErrno(errno, "creating " + path);
-  Status status = WriteAll(file, std::as_bytes(std::span(header)), path, nullptr);
-  if (status.ok()) status = WriteAll(file, tensor.byte_span(), path, meter);
+  Status status = WriteAll(file, header, path);
+  if (status.ok()) status = WriteMetered(file, tensor.byte_span(), path, meter);
   // Some file systems report a full disk only when the file is closed.
   if (close(file) != 0 && status.ok()) status = FromErrno(errno, "writing " + path);
   return status;

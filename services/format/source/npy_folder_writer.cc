@@ -9,6 +9,7 @@
 #include <set>
 
 #include "services/base/failpoint.h"
+#include "services/base/make_folder.h"
 #include "services/format/source/graph_description.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
@@ -63,8 +64,8 @@ class ArrayWriter {
   }
 
  private:
-  // Returns a unique file name without ".npy". Names do not contain '~', so that a name with a number cannot be that of
-  // another array.
+  // Returns a unique file name without ".npy". A repeated name gets '~' and a number. Names of types and columns do not
+  // contain '~', so no array has such a name by itself.
   std::string MakeUniqueName(const std::string& name) {
     const std::string start = name.substr(0, kMaxStemBytes);
     std::string free = start;
@@ -174,7 +175,8 @@ Status WriteNames(const SourceNames& names, const std::string& directory) {
   return WriteText(folder + "/relations.tsv", lines);
 }
 
-Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory, WorkMeter* meter) {
+Status WriteContent(const SourceGraph& graph, const SourceNames& names, const std::string& directory,
+                    WorkMeter* meter) {
   GraphDescription description{.name = graph.name};
   ArrayWriter writer(directory, meter);
   AddExpected(meter, CountArrayBytes(graph));
@@ -229,15 +231,12 @@ Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, co
   if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     return AlreadyExists(target.string() + " exists already: name another folder or remove it");
   }
-  if (target.has_parent_path()) {
-    fs::create_directories(target.parent_path(), error);
-    if (error) return FromErrno(error.value(), "creating " + target.parent_path().string());
-  }
+  if (target.has_parent_path()) RETURN_IF_ERROR(MakeFolder(target.parent_path()));
   TemporaryFolder temporary(UnfinishedNpyFolder(directory));
   fs::remove_all(temporary.path(), error);
   fs::create_directory(temporary.path(), error);
   if (error) return FromErrno(error.value(), "creating " + temporary.path());
-  RETURN_IF_ERROR(WriteAll(graph, names, temporary.path(), meter));
+  RETURN_IF_ERROR(WriteContent(graph, names, temporary.path(), meter));
   RETURN_IF_ERROR(Failpoint("graph.before_rename"));
   return temporary.RenameTo(target.string());
 }

@@ -60,7 +60,11 @@ Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, con
   }
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
-    ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
+    const Result<Tensor> again = ReadNumpyChunk(array, rows, chunk, reading, first);
+    if (again.status().code() == StatusCode::kInvalidArgument) {  // the first pass has accepted the chunk
+      return Aborted(again.status().message() + ": it changes while it is read");
+    }
+    ASSIGN_OR_RETURN(const Tensor tensor, again);
     // The body may have allocated memory for exactly the rows that the first pass counted.
     if (tensor.num_rows() != num_rows[chunk]) {
       return Aborted(array.files[chunk] + " had " + std::to_string(num_rows[chunk]) + " rows and now has " +

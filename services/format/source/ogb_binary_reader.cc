@@ -1,6 +1,7 @@
-// The counts in num_nodes_* and num_edges_* are read first: in the heterogeneous layout the names of their members give
-// the schema, and a missing edge array is accepted only if its count is 0. Every other array is a column. Edges are
-// views of edge_index, without a copy (ToEdgeSet).
+// The counts are read first. In the heterogeneous layout, the names of the arrays in num_nodes_dict.npz and
+// num_edges_dict.npz are the types. Edges are views of edge_index, without a copy (ToEdgeSet); it may be missing for a
+// type only if the type's count is 0. All other files or arrays named node_* or edge_* are columns, and
+// node-label.npz has the labels.
 #include "services/format/source/ogb_binary_reader.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ Result<uint64_t> ReadCount(const NpzFile& file, const std::string& name) {
   const int64_t count = one ? counts.ValueAsInt(0) : -1;
   if (count >= 0 && static_cast<uint64_t>(count) <= kMaxCount) return static_cast<uint64_t>(count);
   return InvalidArgument("'" + name + "' of " + file.path() + " is " + counts.ToString() +
-                         (one ? " of " + std::to_string(count) : "") + ": expected one number from 0 to 2^40");
+                         (one ? " with value " + std::to_string(count) : "") + ": expected one number from 0 to 2^40");
 }
 
 // Returns a column [n, 1] as [n]; any other column unchanged. Not used for features, which stay matrices.
@@ -50,7 +51,8 @@ Tensor Squeeze(Tensor column) {
   return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
 }
 
-// Returns true if floating-point labels are class numbers, with NaN for missing labels (as in papers100M).
+// Returns true for F32 and F64 labels that are all NaN or integers from -1e9 to 1e9: class numbers, with NaN for
+// missing labels (as in papers100M).
 bool AreClassNumbers(const Tensor& labels) {
   if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
   constexpr double kMaxInteger = 1e9;
@@ -62,7 +64,7 @@ bool AreClassNumbers(const Tensor& labels) {
   return true;
 }
 
-// Converts labels that are class numbers to I64, with -1 for missing labels. Returns other labels unchanged.
+// Converts floating-point class numbers to I64, with -1 for missing labels. Returns other labels unchanged.
 Result<Tensor> ToIntegerLabels(Tensor labels, const std::string& scratch_folder) {
   if (!AreClassNumbers(labels)) return labels;
   const int64_t count = labels.num_elements();
@@ -78,8 +80,8 @@ Result<Tensor> ToIntegerLabels(Tensor labels, const std::string& scratch_folder)
   return std::move(integers).Finish(labels.shape());
 }
 
-// Returns the name of the column in the CSV layout: "node-feat" for "node_feat". Other names are the same in both
-// layouts.
+// Returns the name of the column in the CSV layout: "node-feat" for "node_feat", "edge-feat" for "edge_feat". Other
+// names are the same in both layouts.
 std::string ToColumnName(const std::string& array) {
   if (array == "node_feat") return "node-feat";
   return array == "edge_feat" ? "edge-feat" : array;

@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "services/base/make_folder.h"
+#include "services/base/write_all.h"
+
 namespace espalier::format {
 namespace {
 
@@ -22,8 +25,8 @@ struct Mapping {
   const size_t size_bytes;
 };
 
-// Opens an unnamed file and returns its descriptor, or -1 with errno set. Creates a named file and unlinks it if the
-// file system does not support O_TMPFILE.
+// Opens an unnamed file and returns its descriptor, or -1 with errno set. If the file system does not support
+// O_TMPFILE, creates a named file and unlinks it.
 int OpenUnnamedFile(const std::string& folder) {
   const int unnamed = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (unnamed >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return unnamed;
@@ -35,9 +38,7 @@ int OpenUnnamedFile(const std::string& folder) {
 
 // Creates an unnamed file in `folder`, and the folder if it does not exist.
 Result<Descriptor> CreateUnnamedFile(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return FromErrno(error.value(), "creating " + folder);
+  RETURN_IF_ERROR(MakeFolder(folder));
   Descriptor descriptor(OpenUnnamedFile(folder));
   if (!descriptor.is_open()) return FromErrno(errno, "creating a file in " + folder);
   return descriptor;
@@ -51,13 +52,8 @@ Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
 }
 
 Status ScratchFile::Append(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FromErrno(errno, "writing " + where_);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    size_bytes_ += static_cast<uint64_t>(written);
-  }
+  RETURN_IF_ERROR(WriteAll(descriptor_.get(), bytes, where_));
+  size_bytes_ += bytes.size();
   return {};
 }
 

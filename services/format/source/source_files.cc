@@ -1,6 +1,7 @@
-// A local file is described by its size, device, inode and timestamps, an object in a store by its ETag. A local file
-// that was changed within SourceAccess::settling_time gets no tag: timestamps are too coarse to detect another change
-// soon after the first. If a file has no tag, the source has no fingerprint, and its digest is not cached.
+// The tag of a local file consists of its device, inode and timestamps; the tag of an object in a store is its ETag. A
+// local file that was changed less than SourceAccess::settling_time ago gets no tag: timestamps are too coarse to
+// detect another change soon after the first. If any file has no tag, the source has no fingerprint, and the digest of
+// the source is not cached.
 #include "services/format/source/source_files.h"
 
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
 #include "services/base/sha256.h"
 #include "services/base/uri_scheme.h"
@@ -127,22 +129,28 @@ bool BelongsToSource(SourceFormat format, const std::string& name) {
 
 Result<std::vector<std::string>> ListFilesBelow(const std::string& folder,
                                                 const std::function<bool(const std::string& name)>& wanted) {
+  struct Folder {
+    fs::path path;
+    std::set<fs::path> above;  // the folders on the way to it, with links resolved
+  };
   std::vector<std::string> names;
-  std::vector<fs::path> folders = {folder};
+  std::vector<Folder> folders = {{folder, {}}};
   while (!folders.empty()) {  // a recursive iterator would end when a folder is removed
-    const fs::path below = std::move(folders.back());
+    Folder below = std::move(folders.back());
     folders.pop_back();
     std::error_code error;
-    fs::directory_iterator at(below, error), end;
+    const fs::path resolved = fs::canonical(below.path, error);
+    if (!error && !below.above.insert(resolved).second) continue;  // a link to a folder above
+    fs::directory_iterator at(below.path, error), end;
     if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) continue;
     for (; !error && at != end; at.increment(error)) {
       std::error_code gone;
-      if (at->is_directory(gone)) folders.push_back(at->path());
+      if (at->is_directory(gone)) folders.push_back({at->path(), below.above});
       if (!at->is_regular_file(gone)) continue;
       std::string name = at->path().lexically_relative(folder).generic_string();
       if (!wanted || wanted(name)) names.push_back(std::move(name));
     }
-    if (error) return FromErrno(error.value(), "listing " + below.string());
+    if (error) return FromErrno(error.value(), "listing " + below.path.string());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -6,12 +6,14 @@
 
 namespace espalier::format {
 
-// Returns the last component of a path: "cora" for "data/cora/". Returns "graph" if the path cannot be made absolute.
+// Returns the last component of `path` after making it absolute: "cora" for "data/cora/", and for "." in that folder.
+// Returns "graph" if it cannot be made absolute or is "/".
 inline std::string SourceName(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   if (error) return "graph";
-  return (absolute / "").lexically_normal().parent_path().filename().string();
+  const std::string name = (absolute / "").lexically_normal().parent_path().filename().string();
+  return name.empty() ? "graph" : name;
 }
 
 }  // namespace espalier::format

@@ -106,7 +106,8 @@ class Staging {
     options.parallel_requests = parallel_requests;
     options.deadline = deadline_;
     options.stop_requested = access_.stop_requested;
-    if (access_.progress && parallel_requests > 1) {  // small files are downloaded on other threads
+    // Progress is reported only on the thread of StageSource; small files are downloaded on other threads.
+    if (access_.progress && file.size_bytes > kSmallBytes) {
       options.progress = [&](uint64_t present, uint64_t size) { access_.progress(file.name, present, size); };
     }
     storage::CachedFileRequest request = {
@@ -127,9 +128,9 @@ class Staging {
     return fdatasync(partial.descriptor) == 0 ? Status() : FromErrno(errno, "syncing " + partial.path);
   }
 
-  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again, and accepts it if its MD5 is
-  // the ETag (the first download was damaged) or that of the first download (the ETag is not an MD5). Otherwise empties
-  // the file and returns DataLoss.
+  // Compares the MD5 of a file with the ETag. If they differ, downloads the file again. Accepts the second download if
+  // its MD5 equals the ETag (then the first download was damaged) or the MD5 of the first download (then the ETag is
+  // not an MD5). Otherwise empties the file and returns DataLoss.
   Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
                   const storage::DownloadOptions& options) {
     const Result<std::string> first = ComputeMd5(partial, file.size_bytes);
@@ -149,7 +150,8 @@ class Staging {
   const Deadline deadline_;
   const storage::StoreLocation at_;
   const std::shared_ptr<storage::CacheEntry> entry_;
-  const std::string last_name_;           // last component of the URI; the default name of the graph
+  // The last component of the URI. The copy has it too, because readers take the default name of the graph from it.
+  const std::string last_name_;
   std::atomic<bool> has_fetched_{false};  // atomic, because files are fetched in parallel
 };
 

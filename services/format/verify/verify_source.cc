@@ -1,6 +1,6 @@
 // Compares nodes and edges of all partitions with the source graph. OrderedSourceEdges sorts the edges of one type by a
-// counting sort on the destination and a sort of the in-edges of each destination, which is independent of the code of
-// the partitioner. Then each in-edge of a partition has to match the source edge at the same position.
+// counting sort on the destination and a sort of the in-edges of each destination, independently of the code of
+// the partitioner. Then each in-edge of a partition has to match the edge of the source graph at the same position.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -101,8 +101,8 @@ void CompareSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& s
   }
 }
 
-// The edges of one type in the source, in the order of global edge ids: by global id of the destination, time, source
-// and original edge id.
+// The edges of one type in the source graph, in the order of global edge ids: by global id of the destination, time,
+// original id of the source node, and original edge id.
 class OrderedSourceEdges {
  public:
   OrderedSourceEdges(const LoadedPartitioning& loaded, const graph::EdgeSet& edges, EdgeTypeId type)
@@ -121,7 +121,7 @@ class OrderedSourceEdges {
     for (size_t node = 0; node + 1 < first_.size(); ++node) SortInEdges(node);
   }
 
-  // Returns the rows of the in-edges of the destination with this global id.
+  // Returns the rows of the source graph's edge list that are in-edges of the destination with this global id.
   std::span<const uint64_t> FindRows(uint64_t node) const {
     return std::span(rows_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
@@ -145,7 +145,14 @@ class OrderedSourceEdges {
   IdReader sources_, destinations_;
   const Tensor* times_ = nullptr;
   std::vector<uint64_t> first_;  // index in rows_ of the first in-edge, by global id of the destination
-  std::vector<uint64_t> rows_;   // rows of the source's edge list
+  std::vector<uint64_t> rows_;   // rows of the source graph's edge list
+};
+
+// A column of edges that the partition and the source graph both have.
+struct ComparedColumn {
+  std::string name;
+  const Tensor* stored;
+  const Tensor* source;
 };
 
 // Compares one edge type of one partition with the source.
@@ -161,7 +168,7 @@ class EdgeComparison {
     const graph::InEdges& in_edges = partition_.in_edges[type_.value];
     const std::string where =
         "partition " + std::to_string(partition_.id.value) + ", edge type '" + schema.EdgeType(type_).Name() + "'";
-    const std::vector<std::pair<const Tensor*, const Tensor*>> columns = PairColumns(where, report);
+    const std::vector<ComparedColumn> columns = PairColumns(where, report);
     const IdReader indptr(in_edges.indptr);
     for (uint64_t local = 0; local < loaded_.book().NumOwnedNodes(partition_.id, destination); ++local) {
       const uint64_t global = loaded_.book().NodeFirst(destination)[partition_.id.value] + local;
@@ -169,7 +176,7 @@ class EdgeComparison {
       const std::string node = " node " + std::to_string(loaded_.original_of[destination.value][global]);
       if (rows.size() != indptr[local + 1] - indptr[local]) {
         report->Add(where + ":" + node + " has " + std::to_string(indptr[local + 1] - indptr[local]) +
-                    " in-edges, the source has " + std::to_string(rows.size()));
+                    " in-edges, the source graph has " + std::to_string(rows.size()));
         continue;
       }
       for (uint64_t k = 0; k < rows.size(); ++k) CompareEdge(indptr[local] + k, rows[k], columns, where + node, report);
@@ -177,7 +184,7 @@ class EdgeComparison {
   }
 
  private:
-  void CompareEdge(uint64_t position, uint64_t row, const std::vector<std::pair<const Tensor*, const Tensor*>>& columns,
+  void CompareEdge(uint64_t position, uint64_t row, const std::vector<ComparedColumn>& columns,
                    const std::string& where, VerifyReport* report) const {
     const IdReader indices(partition_.in_edges[type_.value].indices);
     const IdReader original_edge_ids(partition_.original_edge_ids[type_.value]);
@@ -190,30 +197,30 @@ class EdgeComparison {
                   std::to_string(expected_.Source(row)));
       return;
     }
-    for (const auto& [stored, column] : columns) {
+    for (const auto& [name, stored, column] : columns) {
       if (SameRow(*stored, position, *column, row)) continue;
-      report->Add(where + ": a column of edge " + std::to_string(expected_.OriginalId(row)) +
+      report->Add(where + ": column '" + name + "' of edge " + std::to_string(expected_.OriginalId(row)) +
                   " differs from the source's");
     }
   }
 
-  // Returns the columns to compare, as pairs of a column of the partition and a column of the source.
-  std::vector<std::pair<const Tensor*, const Tensor*>> PairColumns(const std::string& where,
-                                                                   VerifyReport* report) const {
-    std::vector<std::pair<const Tensor*, const Tensor*>> columns;
+  // Returns the columns to compare.
+  std::vector<ComparedColumn> PairColumns(const std::string& where, VerifyReport* report) const {
+    std::vector<ComparedColumn> columns;
     const auto& stored = partition_.edge_columns[type_.value];
     for (const auto& [name, column] : source_.columns) {
       const Tensor* counterpart = FindCounterpart(stored, name, column, where, report);
-      if (counterpart != nullptr) columns.emplace_back(counterpart, &column);
+      if (counterpart != nullptr) columns.push_back({name, counterpart, &column});
     }
     for (const auto& [name, column] : stored) {
-      if (IsSourceColumn(name)) continue;  // VerifyEdges compares it with the node columns
+      if (IsCopyOfNodeColumn(name)) continue;  // VerifyEdges compares it
       if (!source_.columns.contains(name)) report->Add(where + ": column '" + name + "' is not in the source");
     }
     return columns;
   }
 
-  bool IsSourceColumn(const std::string& name) const {
+  // Returns true for a column that partitioning copied from the edges' source nodes.
+  bool IsCopyOfNodeColumn(const std::string& name) const {
     const std::vector<std::string>& source_columns = loaded_.manifest.source_columns;
     return std::any_of(source_columns.begin(), source_columns.end(),
                        [&](const std::string& column) { return name == graph::SourceColumnName(column); });

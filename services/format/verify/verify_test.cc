@@ -214,7 +214,8 @@ TEST_F(VerifyTest, FindsEdgeMissingInSource) {
 TEST_F(VerifyTest, FindsAnEdgeThatIsMissing) {
   graph_.edges[0].sources = Tensor::FromVector<uint32_t>({0, 0, 1, 1, 2});
   graph_.edges[0].destinations = Tensor::FromVector<uint32_t>({0, 1, 1, 4, 2});
-  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre(HasSubstr("node 2 has 0 in-edges, the source has 1")));
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              ElementsAre(HasSubstr("node 2 has 0 in-edges, the source graph has 1")));
 }
 
 TEST_F(VerifyTest, FindsColumnsThatDiffer) {
@@ -226,7 +227,7 @@ TEST_F(VerifyTest, FindsColumnsThatDiffer) {
   EXPECT_THAT(violations, Contains(HasSubstr("column 'label' of node 4 differs")));
   EXPECT_THAT(violations, Contains(HasSubstr("column 'feat' is F32 [3, 2], the source's is F32 [5, 3]")));
   EXPECT_THAT(violations, Contains(HasSubstr("column 'half' is not in the source")));
-  EXPECT_THAT(violations, Contains(HasSubstr("a column of edge 6 differs")));
+  EXPECT_THAT(violations, Contains(HasSubstr("column 'weight' of edge 6 differs")));
 }
 
 TEST_F(VerifyTest, FindsAnotherGraph) {

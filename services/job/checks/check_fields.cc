@@ -1,7 +1,8 @@
 // Checker walks the field table and the document together. CheckObject visits the fields of the table in order, so the
 // result does not depend on the order in the document. A field in the document is checked by its type (CheckField). A
-// missing field gets its default or an object of defaults, or it is a violation (AddMissing). An invalid value becomes
-// a discarded JSON value and the walk continues, so that one run reports all violations.
+// missing field is a violation if it is required; otherwise it gets its default or an object of defaults, or stays
+// absent (AddMissing). An invalid value becomes a "discarded" value of nlohmann::json and the walk continues, so that
+// one run reports all violations.
 #include "services/job/checks/check_fields.h"
 
 #include <algorithm>
@@ -177,7 +178,7 @@ class Checker {
     return list;
   }
 
-  // Returns the key of a list item, or "" if it has none, which is reported as a missing required field.
+  // Returns the key of a list item, or "" if it has none; CheckObject reports the missing key as a required field.
   static std::string ToKey(const FieldSpec& list, const Json& item) {
     const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
     return key == item.end() ? "" : key->get<std::string>();
@@ -202,9 +203,10 @@ class Checker {
 
   Json CheckMap(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
     if (node.kind != YamlKind::kMap || node.entries.size() > spec.maximum_items) {
+      const std::string found = node.kind == YamlKind::kMap ? std::to_string(node.entries.size()) : DescribeNode(node);
       violations_->Add(node.at, path,
                        "expected " + DescribeExpected(spec) + " with at most " + std::to_string(spec.maximum_items) +
-                           " fields, found " + DescribeNode(node));
+                           " fields, found " + found);
       return Discarded();
     }
     Json map = Json::object();
@@ -218,14 +220,15 @@ class Checker {
                              DescribeNode(value));
         continue;
       }
-      // Quantities may be plain numbers. Text must be text for all YAML readers.
+      // A quantity may be a plain number. Any other value must be one that all YAML readers parse as text.
       if (!quantity && !CheckText(value, entry_path, violations_)) continue;
       map[entry.key] = value.text;
     }
     return map;
   }
 
-  // Converts an unchecked object without changes; plain scalars are read as in JSON.
+  // Converts the value of a kFreeObject field, whose contents are not checked. A plain scalar becomes a boolean if it
+  // is one, a number if JSON has such a number, and otherwise text.
   static Json ToJson(const YamlNode& node) {
     switch (node.kind) {
       case YamlKind::kNull: return nullptr;

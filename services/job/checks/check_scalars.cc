@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 
+#include "services/base/ascii.h"
+#include "services/base/parse_number.h"
 #include "services/base/uri_scheme.h"
 #include "services/job/checks/check_uris.h"
 #include "services/job/text/scalars.h"
@@ -17,10 +18,6 @@ namespace espalier::job {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 bool IsName(const std::string& text) {
   if (text.empty() || text.size() > 128 || !IsWordCharacter(text[0])) return false;
@@ -69,24 +66,19 @@ std::string DescribeMismatch(const FieldSpec& field, const YamlNode& node) {
 
 std::optional<Json> CheckInteger(const FieldSpec& field, const YamlNode& node) {
   if (!node.plain || !IsJsonInteger(node.text)) return std::nullopt;
-  int64_t value = 0;
-  const char* end = node.text.data() + node.text.size();
-  const auto parsed = std::from_chars(node.text.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  if (value < field.minimum_integer || value > field.maximum_integer) return std::nullopt;
-  return value;
+  const std::optional<int64_t> value = ParseNumber<int64_t>(node.text);
+  if (!value || *value < field.minimum_integer || *value > field.maximum_integer) return std::nullopt;
+  return *value;
 }
 
 std::optional<Json> CheckNumber(const FieldSpec& field, const YamlNode& node) {
   if (!node.plain || !IsJsonNumber(node.text)) return std::nullopt;
-  double value = 0;
-  const char* end = node.text.data() + node.text.size();
-  const auto parsed = std::from_chars(node.text.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  const bool low = field.above_minimum ? value <= field.minimum : value < field.minimum;
-  const bool high = field.below_maximum ? value >= field.maximum : value > field.maximum;
+  const std::optional<double> value = ParseNumber<double>(node.text);
+  if (!value) return std::nullopt;
+  const bool low = field.above_minimum ? *value <= field.minimum : *value < field.minimum;
+  const bool high = field.below_maximum ? *value >= field.maximum : *value > field.maximum;
   if (low || high) return std::nullopt;
-  return value;
+  return *value;
 }
 
 bool Contains(const std::vector<std::string>& values, const std::string& text) {

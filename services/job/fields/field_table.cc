@@ -1,10 +1,12 @@
-// MakeTable assembles the table once, from one list per part of the document, in the order of the document; then rows
-// take types and defaults from their members. TableTree (field_tree.h) relies on an object preceding its fields. The
-// files field_table_*.cc contain the fields of spec.training, of embeddings, of runs, and those that all roles share.
+// MakeTable assembles the table once, from one list per part of the document, in the order of the document; then the
+// rows of the table take types and defaults from their members. TableTree (field_tree.h) relies on an object preceding
+// its fields. The files field_table_*.cc contain the fields of spec.training, of its embeddings, of the parts after the
+// roles (spec.checkpoint to spec.runPolicy), and of the pods of every role.
 #include "services/job/fields/field_table.h"
 
 #include <cmath>
 
+#include "absl/strings/str_join.h"
 #include "services/base/format_number.h"
 #include "services/job/dist_training.h"
 
@@ -83,7 +85,7 @@ std::vector<FieldSpec> GraphFields() {
        .member = &GraphSource::uri,
        .type = kUri,
        .required = true,
-       .meaning = "folder with the files of the graph"},
+       .meaning = "folder with the files of the graph, or one file of triples"},
       {.path = "spec.graph.source.format",
        .member = &GraphSource::format,
        .required = true,
@@ -114,7 +116,7 @@ std::vector<FieldSpec> GraphFields() {
        .member = &Preprocess::feature_dtype,
        .meaning =
            "data type of node features in partitions, on graph servers and in messages; trainers widen them to F32; "
-           "I8 has a scale for each column; Source keeps the data type of the source"},
+           "I8 has a scale for each element of a row; Source keeps the data type of the source"},
       {.path = "spec.graph.partitions", .member = &Graph::partitions, .meaning = "partitioning of the graph"},
       {.path = "spec.graph.partitions.count",
        .member = &Partitions::count,
@@ -124,8 +126,9 @@ std::vector<FieldSpec> GraphFields() {
       {.path = "spec.graph.partitions.algorithm",
        .member = &Partitions::algorithm,
        .meaning =
-           "partitioning algorithm; METIS minimizes `objective`, Multilevel cuts as few edges with less time and "
-           "memory, Streaming needs least memory, External reads a given assignment"},
+           "partitioning algorithm; METIS minimizes `objective`, Multilevel cuts about as few edges as METIS in less "
+           "time and memory, Streaming can partition graphs that exceed the memory of one machine, External reads a "
+           "given assignment"},
       {.path = "spec.graph.partitions.objective",
        .member = &Partitions::objective,
        .meaning = "objective that METIS minimizes"},
@@ -197,7 +200,7 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
   table->push_back({.path = path,
                     .member = &DistTraining::feature_cache,
                     .meaning =
-                        "cache of a trainer for feature rows, filled by the schedule of mini-batches; by default "
+                        "cache of a trainer for the feature rows that mini-batches sampled ahead will read; by default "
                         "there is none"});
   table->push_back({.path = path + ".memory",
                     .member = &FeatureCache::memory_bytes,
@@ -360,7 +363,8 @@ std::vector<FieldSpec> RoleFields() {
   return table;
 }
 
-// Returns whether `initial`, the initial value of the field's member, is a value that a document may have.
+// Returns whether `initial`, the initial value of the field's member, is valid in a document. A memory size is not: a
+// document has it as text.
 bool IsValidDefault(const FieldSpec& field, const nlohmann::ordered_json& initial) {
   if (initial.is_null() || field.type == kMemorySize) return false;
   if (field.is_list) return initial.size() >= field.minimum_items;
@@ -387,11 +391,7 @@ std::vector<FieldSpec> MakeTable() {
   return table;
 }
 
-std::string FormatChoices(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : " | ") + value;
-  return text;
-}
+std::string FormatChoices(const std::vector<std::string>& values) { return absl::StrJoin(values, " | "); }
 
 std::string DescribeNumber(const FieldSpec& field) {
   return std::string("a number ") + (field.above_minimum ? "above " : "from ") + FormatSignificant(field.minimum, 6) +

@@ -73,7 +73,7 @@ std::vector<FieldSpec> EmbeddingFields() {
        .meaning = "weight decay of the rows of a step: an L2 penalty, decoupled for AdamW"},
       {.path = optimizer + ".duplicates",
        .member = &SparseOptimizer::duplicates,
-       .meaning = "reduction of the gradients of a row that several trainers computed"},
+       .meaning = "reduction of a step's gradients of the same row"},
       {.path = optimizer + ".initialAccumulator",
        .member = &SparseOptimizer::initial_accumulator,
        .minimum = 0,

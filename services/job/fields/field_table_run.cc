@@ -62,7 +62,7 @@ std::vector<FieldSpec> RunFields() {
       {.path = "spec.tls.mode",
        .member = &DistTraining::tls,
        .stays_missing = true,
-       .meaning = "Disabled: plaintext, on loopback only under `espalier run`; Managed: mutual TLS with generated "
+       .meaning = "Disabled: plaintext, which `espalier run` uses on loopback only; Managed: mutual TLS with generated "
                   "certificates; SecretRef (on a cluster): mutual TLS with the certificates of a Secret; by default "
                   "Disabled under `espalier run`, else Managed"},
       {.path = "spec.tls.secretName",

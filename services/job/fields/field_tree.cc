@@ -1,5 +1,7 @@
 #include "services/job/fields/field_tree.h"
 
+#include <algorithm>
+
 #include "services/base/check.h"
 
 namespace espalier::job {

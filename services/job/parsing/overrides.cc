@@ -1,9 +1,10 @@
 #include "services/job/parsing/overrides.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <variant>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::job {
 namespace {
@@ -15,11 +16,9 @@ bool ReadIndices(std::string_view text, std::vector<Step>* steps) {
   while (!text.empty()) {
     const size_t close = text.find(']');
     if (text[0] != '[' || close == std::string_view::npos) return false;
-    size_t index = 0;
-    const char* end = text.data() + close;
-    const auto parsed = std::from_chars(text.data() + 1, end, index);
-    if (parsed.ec != std::errc() || parsed.ptr != end) return false;
-    steps->push_back(index);
+    const std::optional<size_t> index = ParseNumber<size_t>(text.substr(1, close - 1));
+    if (!index) return false;
+    steps->push_back(*index);
     text.remove_prefix(close + 1);
   }
   return true;
@@ -45,8 +44,8 @@ bool NeedsSpec(const Step& first) {
   return name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec";
 }
 
-// Returns the field of the object `node`, which is added if it is missing. A null node becomes an object. Returns null
-// for other nodes. `at` is the position of new nodes.
+// Returns the field `name` of the object `node`, and adds the field if it is missing. A node of kind kNull becomes an
+// object. Returns nullptr if `node` is neither. `at` is the position of new nodes.
 YamlNode* FindOrAddField(YamlNode* node, const std::string& name, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kMap, .at = at};
   if (node->kind != YamlKind::kMap) return nullptr;
@@ -57,7 +56,7 @@ YamlNode* FindOrAddField(YamlNode* node, const std::string& name, Position at) {
   return &node->entries.back().value;
 }
 
-// As FindOrAddField, for an item of a list; only the item after the last one is added.
+// As FindOrAddField, for an item of a list. Adds only the item after the last one; returns nullptr for a larger index.
 YamlNode* FindOrAddItem(YamlNode* node, size_t index, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kList, .at = at};
   if (node->kind != YamlKind::kList || index > node->items.size()) return nullptr;
@@ -82,7 +81,8 @@ void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Viol
     if (node != nullptr) continue;
     violations->Add(value.at, "",
                     name != nullptr ? "cannot set '" + *name + "': its parent is not an object"
-                                    : "the list has no item " + std::to_string(std::get<size_t>(step)));
+                                    : "cannot set item " + std::to_string(std::get<size_t>(step)) +
+                                          ": its parent is not a list, or is too short");
     return;
   }
   *node = std::move(value);

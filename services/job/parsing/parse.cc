@@ -8,6 +8,7 @@
 #include "services/job/parsing/dependent_defaults.h"
 #include "services/job/parsing/overrides.h"
 #include "services/job/parsing/to_training.h"
+#include "services/job/text/read_document.h"
 
 namespace espalier::job {
 namespace {
@@ -50,6 +51,11 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
   RETURN_IF_ERROR(violations.ToStatus());
   return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n",
                    DocumentPlaces(SourceNames(file_name, overrides), std::move(document.positions))};
+}
+
+Result<ParsedJob> ReadJob(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadDocument(path));
+  return ParseJob(path, text, {});
 }
 
 }  // namespace espalier::job

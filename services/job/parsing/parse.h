@@ -21,13 +21,17 @@ struct ParsedJob {
 };
 
 // Returns the checked document `text` with defaults and with `overrides`: pairs such as ("spec.training.seed", "7"),
-// with values in YAML. InvalidArgument lists all violations, one per line:
+// with values in YAML. InvalidArgument lists the violations, one per line and at most 100:
 // "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'". If `file_name` is empty,
-// the lines have no position: "spec.training.epochs: expected ...".
-// For a document without spec.training, if `spec_training` allows that, DistTraining::has_training is false and
-// DistTraining::training has its initial values.
+// the lines have no position: "spec.training.epochs: expected ...". Fields are checked only if the YAML has no errors,
+// and rules between fields only if all fields are valid.
+// If `spec_training` allows a document without spec.training, such a document gives DistTraining::has_training == false
+// and the initial values of DistTraining::training.
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
                            RunsOn runs_on = RunsOn::kLaptop, SpecTraining spec_training = SpecTraining::kRequired);
+
+// Reads the file and parses it without overrides. Errors of ReadDocument and ParseJob.
+Result<ParsedJob> ReadJob(const std::string& path);
 
 }  // namespace espalier::job

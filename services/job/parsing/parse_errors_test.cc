@@ -170,7 +170,8 @@ TEST(ParseErrorsTest, NamesTheOptionOfAnOverride) {
               HasSubstr("--set training.epoch: spec.training.'epoch': unknown field (did you mean 'epochs'?)"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs.x", "3"}}),
               HasSubstr("cannot set 'x': its parent is not an object"));
-  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.inputs[7].features", "[x]"}}), HasSubstr("the list has no item 7"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.inputs[7].features", "[x]"}}),
+              HasSubstr("cannot set item 7: its parent is not a list, or is too short"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"a..b", "3"}}), HasSubstr("not a path"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs", "[3"}}),
               HasSubstr("--set training.epochs: expected a field's name"));
@@ -205,6 +206,8 @@ TEST(ParseErrorsTest, BoundsSizeDepthAndAliases) {
     for (int k = 1; k < 10; ++k) laughs += ", " + previous;
     laughs += "]\n";
   }
+  EXPECT_THAT(ErrorOf("spec: &a {x: 1}\nother:\n  ? *a\n  : 1\n"),
+              HasSubstr("expected a field's name, found an alias of a list or an object"));
   EXPECT_THAT(ErrorOf(laughs), HasSubstr("aliases"));
   std::string long_text = "a: &a " + std::string(500'000, 'x') + "\nb: [*a";
   for (int i = 0; i < 1000; ++i) long_text += ", *a";

@@ -29,7 +29,7 @@ TEST(ParsePartitionerTest, SeveralPartitionersSupportLocalOperationsOnly) {
   for (const char* algorithm : {"METIS", "Multilevel"}) {
     EXPECT_THAT(with("graph.partitions.algorithm", algorithm),
                 HasSubstr("spec.graph.partitions.algorithm: METIS and Multilevel need the whole graph in one process: "
-                          "choose Streaming, Random or External, or 1 in spec.partitioner.replicas"));
+                          "choose Streaming, Random or External, or set spec.partitioner.replicas to 1"));
   }
   for (const char* format : {"OGB", "Triples", "DGLChunked"}) EXPECT_EQ(with("graph.source.format", format), "");
   EXPECT_EQ(with("graph.preprocess.normalizeFeatures", "Row"), "");
@@ -60,8 +60,8 @@ TEST(ParsePartitionerTest, ReadsTheMemory) {
   EXPECT_THAT(with("partitioner.memory", "much"),
               HasSubstr("spec.partitioner.memory: expected a size in bytes (512Mi, 2Gi), found 'much'"));
   EXPECT_THAT(with("partitioner.replicas", "2"),
-              HasSubstr("spec.partitioner.memory: several partitioners divide the memory that the graph needs: omit "
-                        "it, or set 1 in spec.partitioner.replicas"));
+              HasSubstr("spec.partitioner.memory: a memory limit is only for one partitioner: omit it, or set "
+                        "spec.partitioner.replicas to 1"));
   EXPECT_THAT(
       with("graph.partitions.algorithm", "METIS"),
       HasSubstr("spec.partitioner.memory: METIS and Multilevel hold the whole graph in memory: omit it, or choose "
@@ -70,8 +70,8 @@ TEST(ParsePartitionerTest, ReadsTheMemory) {
                                      std::pair("dropDuplicateEdges", "true"), std::pair("normalizeFeatures", "Row"),
                                      std::pair("featureDtype", "F16")}) {
     EXPECT_THAT(with("graph.preprocess." + std::string(field), value),
-                HasSubstr("spec.partitioner.memory: a graph that spec.graph.preprocess or LinkPrediction changes is "
-                          "held in memory: omit it"))
+                HasSubstr("spec.partitioner.memory: spec.graph.preprocess and LinkPrediction need the whole graph in "
+                          "memory: omit the memory limit"))
         << field;
   }
   // Random refuses the example's balance alone.

@@ -33,7 +33,8 @@ std::vector<Rule> PartitionRules() {
          return (self.algorithm != PartitionAlgorithm::kRandom && self.algorithm != PartitionAlgorithm::kExternal) ||
                 self.balance.empty();
        })},
-      // FillDependentDefaults has added the column already.
+      // With Labor, FillDependentDefaults adds original_id to sourceColumns before the predicate runs, so the predicate
+      // counts it. The CEL expression sees the list as the user wrote it.
       {"spec",
        IfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
                   std::to_string(kMaxSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
@@ -44,11 +45,11 @@ std::vector<Rule> PartitionRules() {
   };
 }
 
-// Rules of options that several partitioners, each with a part of the graph, do not support
-// (partitioner/group/group_partitioning.h), and of TrainNodes.
+// Rules of options that need a single partitioner (partitioner/group/group_partitioning.h), and the rule that the
+// balance TrainNodes needs a task on nodes.
 std::vector<Rule> PartitionerRules() {
   const std::string is_one_process_or = "self.partitioner.replicas == 1 || ";
-  const std::string or_one_process = ", or 1 in spec.partitioner.replicas";
+  const std::string or_one_process = ", or set spec.partitioner.replicas to 1";
   return {
       {"spec", is_one_process_or + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
        "METIS and Multilevel need the whole graph in one process: choose Streaming, Random or External" +
@@ -73,7 +74,7 @@ std::vector<Rule> PartitionerRules() {
        IfTraining("self.training.task.type in ['NodeClassification', 'NodeRegression'] || !('TrainNodes' in "
                   "self.graph.partitions.balance)"),
        "TrainNodes needs a task on nodes", "graph.partitions.balance", Holds([](const DistTraining& self) {
-         return !self.has_training || !IsOfEdges(self.training.task.type) ||
+         return !self.has_training || !HasEdgeSeeds(self.training.task.type) ||
                 !Balances(self.graph.partitions, PartitionBalance::kTrainNodes);
        })},
   };
@@ -93,7 +94,7 @@ std::vector<Rule> PartitionerMemoryRules() {
   const std::string has_no_limit_or = "!has(self.partitioner.memory) || ";
   return {
       {"spec", has_no_limit_or + "self.partitioner.replicas == 1",
-       "several partitioners divide the memory that the graph needs: omit it, or set 1 in spec.partitioner.replicas",
+       "a memory limit is only for one partitioner: omit it, or set spec.partitioner.replicas to 1",
        "partitioner.memory", Holds([](const DistTraining& self) {
          return self.partitioner_memory_bytes == 0 || self.partitioner_replicas == 1;
        })},
@@ -110,7 +111,8 @@ std::vector<Rule> PartitionerMemoryRules() {
            "self.graph.preprocess.dropDuplicateEdges || self.graph.preprocess.normalizeFeatures != 'None' || "
            "self.graph.preprocess.featureDtype != 'Source' || "
            "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
-       "a graph that spec.graph.preprocess or LinkPrediction changes is held in memory: omit it", "partitioner.memory",
+       "spec.graph.preprocess and LinkPrediction need the whole graph in memory: omit the memory limit",
+       "partitioner.memory",
        Holds([](const DistTraining& self) { return self.partitioner_memory_bytes == 0 || !ChangesGraph(self); })},
   };
 }

@@ -40,8 +40,9 @@ Rule ModuleRule(const std::string& field, const std::string& cel, bool (*is_defa
           Holds([is_default](const Model& self) { return self.type != ModelType::kTorchScript || is_default(self); })};
 }
 
-// Model files do not contain learnable rows, so a run that starts from a trained model would silently lose its rows. A
-// TorchScript module may be trained with learnable rows, because the module has no trained rows.
+// Model files do not contain learnable rows, so a run that starts from a model file would silently lose the rows with
+// which the model was trained. The exception is TorchScript, which always needs the module's file: a module may be
+// trained with learnable rows, which then begin with their initial values.
 std::vector<Rule> ModelFileRules() {
   return {
       {"spec.training", "self.epochs > 0 || has(self.model.uri)",
@@ -50,7 +51,7 @@ std::vector<Rule> ModelFileRules() {
       {"spec.training",
        "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
        "0 epochs of a module with learnable rows need trained rows, which only a checkpoint contains: train for at "
-       "least 1, or set resumeFrom to a checkpoint and epochs to the number of epochs that it has trained",
+       "least 1 epoch, or set resumeFrom to a checkpoint and epochs to the number of epochs that it has trained",
        "epochs", Holds([](const Training& self) {
          return self.epochs > 0 || self.model.type != ModelType::kTorchScript || !HasEmbeddings(self);
        })},

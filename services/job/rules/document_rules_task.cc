@@ -56,7 +56,7 @@ std::vector<Rule> EdgeFieldRules() {
         {kTrainingPath,
          std::string("!(self.task.type in ['NodeClassification', 'NodeRegression']) || !has(self.") + field + ")",
          "only for tasks on edges", field, Holds([field](const Training& self, const RuleFields& fields) {
-           return IsOfEdges(self.task.type) || !HasField(fields, field);
+           return HasEdgeSeeds(self.task.type) || !HasField(fields, field);
          })});
   }
   for (const char* field : {"task.edgeTypes", "task.negatives", "task.scorer", "task.loss", "evaluation.candidates",
@@ -78,15 +78,15 @@ std::vector<Rule> EdgeTaskRules() {
        Holds([](const Training& self) { return IsClassification(self.task.type) || !self.task.multi_label; })},
       {kTrainingPath, is_node_task_or + "!has(self.task.nodeType)", "only for tasks on nodes: name edgeType",
        "task.nodeType",
-       Holds([](const Training& self) { return !IsOfEdges(self.task.type) || self.task.node_type.empty(); })},
+       Holds([](const Training& self) { return !HasEdgeSeeds(self.task.type) || self.task.node_type.empty(); })},
       {kTrainingPath, is_node_task_or + "self.evaluation.neighborhood == 'Full'",
        "tasks on edges are evaluated over full neighborhoods: choose Full", "evaluation.neighborhood",
        Holds([](const Training& self) {
-         return !IsOfEdges(self.task.type) || self.evaluation.neighborhood == EvaluationNeighborhood::kFull;
+         return !HasEdgeSeeds(self.task.type) || self.evaluation.neighborhood == EvaluationNeighborhood::kFull;
        })},
       {kTrainingPath, is_node_task_or + "!has(self.sampling.seedTime)", "only for tasks on nodes: omit it",
        "sampling.seedTime",
-       Holds([](const Training& self) { return !IsOfEdges(self.task.type) || self.sampling.seed_time.empty(); })},
+       Holds([](const Training& self) { return !HasEdgeSeeds(self.task.type) || self.sampling.seed_time.empty(); })},
       {kTrainingPath, is_labeled_edge_task_or + "!has(self.task.exclude)",
        "only for EdgeClassification and EdgeRegression", "task.exclude",
        Holds([](const Training& self, const RuleFields& fields) {
@@ -96,7 +96,8 @@ std::vector<Rule> EdgeTaskRules() {
        "name the edge column with the labels", "task.label",
        Holds([](const Training& self) { return !LabelsEdges(self.task.type) || self.task.label != "node-label"; })},
       {kTrainingPath, is_no_labeled_edge_task_or + "self.epochs > 0 || self.model.type != 'TorchScript'",
-       "a TorchScript module has no head for edges: train for at least 1", "epochs", Holds([](const Training& self) {
+       "a TorchScript module has no head for edges: train for at least 1 epoch", "epochs",
+       Holds([](const Training& self) {
          return !LabelsEdges(self.task.type) || self.epochs > 0 || self.model.type != ModelType::kTorchScript;
        })},
       {"spec",

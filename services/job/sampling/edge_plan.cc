@@ -21,7 +21,8 @@ Result<std::optional<sampler::EdgePlan>> MakeEdgePlan(const Task& task, const gr
   if (task.exclude == ExcludeEdges::kReverseEdges) {
     ASSIGN_OR_RETURN(plan.exclude_reverse, FindReverseType(task, schema, plan.edge_type));
     if (!plan.exclude_reverse.has_value()) {
-      return InvalidArgument("spec.training.task.exclude: the graph has no reverse edges: name reverseEdgeType");
+      return InvalidArgument(
+          "spec.training.task.exclude: ReverseEdges needs reverseEdgeType or graph.preprocess.addReverseEdges");
     }
   }
   RETURN_IF_ERROR(sampler::CheckEdgePlan(plan, schema).While("spec.training.task"));

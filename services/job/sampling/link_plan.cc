@@ -17,8 +17,8 @@ std::string MakeReverseName(const graph::CanonicalEdgeType& forward) {
   return graph::CanonicalEdgeType{forward.destination, kReversePrefix + forward.relation, forward.source}.Name();
 }
 
-// Returns the edge type that addReverseEdges has added for `type`, or the one that it has added `type` for; nullopt if
-// there is neither.
+// Returns the reverse edge type that addReverseEdges has added for `type`. If `type` itself was added as a reverse,
+// returns its forward type. Returns nullopt if there is neither.
 std::optional<EdgeTypeId> FindCounterpart(const graph::GraphSchema& schema, EdgeTypeId type) {
   const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
   if (Result<EdgeTypeId> reverse = schema.FindEdgeType(MakeReverseName(edges)); reverse.ok()) return *reverse;
@@ -65,14 +65,16 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {
     if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
-      return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, but the graph has " +
-                             std::to_string(schema.num_edge_types()) +
+      const std::string found = task.edge_types.empty()
+                                    ? "the graph has " + std::to_string(schema.num_edge_types()) + " edge types"
+                                    : "the task has edgeTypes";
+      return InvalidArgument("spec.training.task.reverseEdgeType: this field is for one edge type, but " + found +
                              ": name spec.training.task.edgeType; there are: " + schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(const EdgeTypeId named,
                      schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
-    // With two reverse types, the plan could exclude only one of them, and the other type would contain the reverse
-    // edges of a batch.
+    // The plan excludes the edges of one reverse type only. If another type than the added one were named, the added
+    // reverse edges of a batch would remain in its neighborhoods.
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
           "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type: omit "

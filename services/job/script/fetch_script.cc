@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 
+#include "services/base/make_folder.h"
 #include "services/base/sha256.h"
 #include "services/job/script/unpack_archive.h"
 #include "services/telemetry/process.h"
@@ -39,15 +40,14 @@ Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const
 
 Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,
                  const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return FromErrno(error.value(), "making the folder " + folder);
+  RETURN_IF_ERROR(MakeFolder(folder));
   if (entrypoint.empty()) {
     const std::string path = folder + "/" + file.name;
     RETURN_IF_ERROR(telemetry::WriteFileAtomically(path, file.bytes));
     return chmod(path.c_str(), 0644) == 0 ? Status() : FromErrno(errno, path);
   }
   RETURN_IF_ERROR(UnpackArchive(file.bytes, shown, folder));
+  std::error_code error;
   if (fs::is_regular_file(folder + "/" + entrypoint, error)) return Status();
   return InvalidArgument(shown + ": the archive has no file '" + entrypoint +
                          "', its entrypoint: expected a path as `tar --list` and `unzip -l` show it");

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "services/base/descriptor.h"
+#include "services/base/write_all.h"
 #include "services/job/rules/script_path.h"
 
 namespace espalier::script {
@@ -26,16 +27,6 @@ constexpr size_t kChunkBytes = size_t{64} << 10;
 struct FreeArchive {
   void operator()(archive* reader) const { archive_read_free(reader); }
 };
-
-Status WriteAll(int file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FromErrno(errno, "writing " + path);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return Status();
-}
 
 class Unpacker {
  public:
@@ -98,7 +89,10 @@ class Unpacker {
       while (path.ends_with('/')) path.pop_back();
       if (path.empty() || path == ".") return Status();
     }
-    if (!job::IsPathWithin(path)) return InvalidArgument(error_prefix + "leads outside the archive's folder");
+    if (!job::IsPathWithin(path))
+      return InvalidArgument(error_prefix +
+                             "leads outside the archive's folder, or has an empty or '.' part, a "
+                             "backslash or a control character");
     if (type == AE_IFDIR) return MakeFolder(path);
     if (!files_.insert(path).second) return InvalidArgument(error_prefix + "occurs twice");
     if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
@@ -117,7 +111,8 @@ class Unpacker {
       if (is_new && ++num_folders_ > limits_.max_entries) return TooMany();
       struct stat found {};
       if (lstat(part.c_str(), &found) != 0) return FromErrno(errno, part);
-      if (!S_ISDIR(found.st_mode)) return InvalidArgument(shown_ + ": entry '" + path + "' is a file and a folder");
+      if (!S_ISDIR(found.st_mode))
+        return InvalidArgument(shown_ + ": entry '" + path.substr(0, end) + "' is a file and a folder");
       if (chmod(part.c_str(), 0755) != 0) return FromErrno(errno, part);
     }
     return Status();
@@ -137,7 +132,7 @@ class Unpacker {
         return InvalidArgument(shown_ + ": the archive's files have more than " + std::to_string(limits_.max_bytes) +
                                " bytes: pack only source files");
       }
-      RETURN_IF_ERROR(WriteAll(file.get(), {chunk_.data(), static_cast<size_t>(got)}, target));
+      RETURN_IF_ERROR(WriteAll(file.get(), std::string_view(chunk_.data(), static_cast<size_t>(got)), target));
     }
     if (fchmod(file.get(), is_executable ? 0755 : 0644) != 0) return FromErrno(errno, target);
     return close(file.Release()) == 0 ? Status() : FromErrno(errno, "writing " + target);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
+#include "services/base/parse_number.h"
 #include "services/job/text/ascii_digit.h"
 
 namespace espalier::job {
@@ -85,8 +85,8 @@ bool IsJsonNumber(std::string_view text) {
 std::optional<uint64_t> ReadMemorySize(std::string_view text) {
   constexpr uint64_t kMaxBytes = (uint64_t{1} << 60) - 1;
   const size_t num_digits = SkipDigits(text, 0);
-  uint64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + num_digits, number).ec != std::errc()) return std::nullopt;
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(text.substr(0, num_digits));
+  if (!number) return std::nullopt;
   const std::string_view unit = text.substr(num_digits);
   uint64_t unit_bytes = 1;
   if (!unit.empty()) {
@@ -95,8 +95,8 @@ std::optional<uint64_t> ReadMemorySize(std::string_view text) {
     if ((unit.size() > 1 && !is_binary) || power == std::string_view::npos) return std::nullopt;
     for (size_t i = 0; i <= power; ++i) unit_bytes *= is_binary ? 1024 : 1000;
   }
-  if (number == 0 || text[0] == '0' || number > kMaxBytes / unit_bytes) return std::nullopt;
-  return number * unit_bytes;
+  if (*number == 0 || text[0] == '0' || *number > kMaxBytes / unit_bytes) return std::nullopt;
+  return *number * unit_bytes;
 }
 
 std::optional<bool> ReadBool(std::string_view text) {

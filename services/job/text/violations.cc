@@ -33,7 +33,9 @@ Status Violations::ToStatus() const {
 std::string Shown(const std::string& text) {
   constexpr size_t kMaxSize = 60;
   std::string shown;
-  for (const char c : text.substr(0, kMaxSize)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  size_t size = std::min(text.size(), kMaxSize);
+  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  for (const char c : text.substr(0, size)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return "'" + shown + "'" + (text.size() > kMaxSize ? "..." : "");
 }
 

@@ -145,6 +145,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   void AddToMap(OpenNode& map, YamlNode node) {
     if (!map.has_key) {
+      if (node.kind == YamlKind::kList || node.kind == YamlKind::kMap) {  // an alias; Open has refused others
+        Stop(node.at, "expected a field's name, found an alias of a list or an object");
+      }
       map.entry = {.key = node.text, .key_plain = node.plain, .key_at = node.at};
       map.has_key = true;
       return;

@@ -32,7 +32,7 @@ NodeTypeId FindNodeType(const std::string& name, const graph::GraphSchema& schem
 
 class FitCheck {
  public:
-  explicit FitCheck(const GraphNames& graph) : graph_(graph) {}
+  explicit FitCheck(const GraphMetadata& graph) : graph_(graph) {}
 
   void CheckTimeColumn(const std::string& name, bool has_seed_times) {
     if (name.empty()) return;
@@ -107,7 +107,7 @@ class FitCheck {
 
   // Returns the sizes of the parts of the task's split, summed over all edge types of the task.
   PartSizes CountParts(const job::Task& task) const {
-    if (!job::IsOfEdges(task.type)) {
+    if (!job::HasEdgeSeeds(task.type)) {
       return graph_.node_splits[FindNodeType(task.node_type, graph_.schema).value].at(task.split);
     }
     std::vector<EdgeTypeId> types(1);
@@ -127,7 +127,7 @@ class FitCheck {
   void CheckSplit(const job::Training& training) {
     const job::Task& task = training.task;
     const PartSizes sizes = CountParts(task);
-    const std::string kind = job::IsOfEdges(task.type) ? "edges" : "nodes";
+    const std::string kind = job::HasEdgeSeeds(task.type) ? "edges" : "nodes";
     if (sizes.train == 0) {
       Add("spec.training.task.split", "split '" + task.split + "' has no training " + kind);
     }
@@ -171,14 +171,14 @@ class FitCheck {
       } else if (header->width() != 1) {
         Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected one number for each edge");
       } else if (header->dtype == DType::kF16 || header->dtype == DType::kBF16) {
-        Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected F32, F64 or an integer type");
+        Add(path, DescribeColumn(EdgeTypeId(type), name, *header) + ": expected F32, F64, an integer type or BOOL");
       }
     }
   }
 
   void CheckSeedTimes(const job::Training& training) {
     const std::string& name = training.sampling.seed_time;
-    if (name.empty() || job::IsOfEdges(training.task.type)) return;
+    if (name.empty() || job::HasEdgeSeeds(training.task.type)) return;
     const NodeTypeId type = FindNodeType(training.task.node_type, graph_.schema);
     const ColumnHeader* const header = NodeColumn(type, name);
     if (header == nullptr || (header->width() == 1 && IsInteger(header->dtype))) return;
@@ -186,14 +186,14 @@ class FitCheck {
         DescribeColumn(type, name, *header) + ": expected times, one integer for each node");
   }
 
-  const GraphNames& graph_;  // outlives this
+  const GraphMetadata& graph_;  // outlives this
   std::vector<FieldError> errors_;
 };
 
 }  // namespace
 
 std::vector<NodeTypeId> FindSeedNodeTypes(const job::Task& task, const graph::GraphSchema& schema) {
-  if (!job::IsOfEdges(task.type)) return {FindNodeType(task.node_type, schema)};
+  if (!job::HasEdgeSeeds(task.type)) return {FindNodeType(task.node_type, schema)};
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(task.type)) {
     types.front() = GetExisting(job::FindLabeledEdgeType(task, schema));
@@ -226,7 +226,7 @@ std::vector<bool> FindSampledEdgeTypes(const job::Sampling& sampling, const grap
   return is_sampled;
 }
 
-std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
+std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& graph) {
   FitCheck check(graph);
   const bool by_espalier = IsTrainedByEspalier(job, trained_by);
   check.CheckTimeColumn(job.graph.time_column, by_espalier && !job.training.sampling.seed_time.empty());

@@ -1,5 +1,6 @@
-// Checks, from headers alone, whether columns have the dtypes and shapes and splits have the sizes that a job document
-// needs. Without this check, a graph server would reject a column of the wrong dtype only after the graph has been cut.
+// Checks, from headers alone, whether the dtypes and shapes of columns and the sizes of splits are those that a job
+// document needs. Without this check, a graph server would reject a column of the wrong dtype only after the graph has
+// been cut.
 #pragma once
 
 #include <vector>
@@ -8,10 +9,11 @@
 
 namespace espalier::partitioner {
 
-// Returns the errors in the order of the document: labels, features, weights and times of the wrong dtype or shape,
-// edge types that a layer samples but that have no weight column, and required parts of a split that are empty. All
-// names must exist: FindUnknownNames must have returned no errors.
-std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
+// Returns the errors, in the order of the document. Errors are: labels, features, weights and times of the wrong dtype
+// or shape; edge types that a layer samples but that have no weight column; required parts of a split that are empty.
+// For a user's program, checks only spec.graph.timeColumn. All names must exist: FindUnknownNames must have returned no
+// errors.
+std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& graph);
 
 // Returns, by EdgeTypeId, whether the layers of `sampling` sample edges of the type: it has a nonzero fan-out in a
 // layer in which its destination type is reached from seed nodes of `seed_types`. The layers' edge types must exist.

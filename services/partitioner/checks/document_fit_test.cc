@@ -46,7 +46,7 @@ graph::SourceGraph LibraryWithWeights() {
 std::vector<std::string> Misfits(const graph::SourceGraph& source, const Settings& settings,
                                  TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  const GraphNames names = *CollectNames(source, job.training.graph);
+  const GraphMetadata names = *CollectMetadata(source, job.training.graph);
   EXPECT_THAT(FindUnknownNames(job.training, trained_by, names), IsEmpty());
   std::vector<std::string> texts;
   for (const FieldError& error : FindMisfits(job.training, trained_by, names)) {
@@ -120,7 +120,7 @@ TEST(DocumentFitTest, SampledEdgesNeedOneWeightEach) {
   graph.edges[1].columns["strength"] = Column(DType::kF16);
   EXPECT_THAT(Misfits(graph, weighted),
               ElementsAre("spec.training.sampling.weight: column 'strength' of edge type 'paper:cites:paper' is F16: "
-                          "expected F32, F64 or an integer type"));
+                          "expected F32, F64, an integer type or BOOL"));
   graph.edges[1].columns["strength"] = Column(DType::kF32, {0, 2});
   EXPECT_THAT(Misfits(graph, weighted), ElementsAre(HasSubstr("is F32 [2]: expected one number for each edge")));
   graph.edges[1].columns.erase("strength");
@@ -185,7 +185,7 @@ TEST(DocumentFitTest, CheckDocumentReportsPositionOfField) {
   graph::SourceGraph wide = LibraryWithWeights();
   wide.nodes[1].columns["topic"] = Column(DType::kF32, {0, 3});
   const job::ParsedJob job = LibraryJob({});
-  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, *CollectNames(wide, job.training.graph));
+  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, *CollectMetadata(wide, job.training.graph));
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), StartsWith("job.yaml:7:62: spec.training.task.label: column 'topic'"));
 }

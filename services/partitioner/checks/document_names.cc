@@ -1,7 +1,7 @@
 // NameSearch visits the fields of the document in order and looks each name up in the headers of the graph. It collects
 // all errors instead of stopping at the first, so that a user can correct them in one edit; each message lists the
-// names that exist. Rules about combinations of edge types are not repeated here: MakeEdgePlan and MakeLinkPlan, which
-// the trainers use, report them.
+// names that exist. Rules about combinations of edge types are not repeated here: the search calls MakeEdgePlan and
+// MakeLinkPlan, which the trainers use, and adds their errors.
 #include "services/partitioner/checks/document_names.h"
 
 #include <algorithm>
@@ -61,12 +61,12 @@ Names MergeNames(const std::vector<std::map<std::string, ColumnHeader>>& by_type
 
 class NameSearch {
  public:
-  explicit NameSearch(const GraphNames& graph) : graph_(graph) {}
+  explicit NameSearch(const GraphMetadata& graph) : graph_(graph) {}
 
   void CheckGraphNames(const job::Graph& graph) {
     const Names node_columns = MergeNames(graph_.node_columns);
     Names edge_columns = MergeNames(graph_.edge_columns);
-    // Copies of source columns are made when the graph is cut, so they cannot be the time column.
+    // The edge columns that sourceColumns requests are created when the graph is cut, so none can be the time column.
     for (const std::string& name : graph.partitions.source_columns) edge_columns.erase(graph::SourceColumnName(name));
     if (!graph.time_column.empty() && !edge_columns.contains(graph.time_column)) {
       Add("spec.graph.timeColumn", DescribeMissing("edge type", graph.time_column, edge_columns));
@@ -81,7 +81,7 @@ class NameSearch {
   void CheckTrainingNames(const job::Training& training) {
     const bool only_infers = OnlyInfers(training);
     std::optional<NodeTypeId> seed_type;
-    if (!job::IsOfEdges(training.task.type)) {
+    if (!job::HasEdgeSeeds(training.task.type)) {
       seed_type = FindNodeType(training.task.node_type, "spec.training.task.nodeType");
       if (seed_type && !only_infers) CheckNodeTaskNames(training.task, *seed_type);
     } else if (job::LabelsEdges(training.task.type)) {
@@ -99,8 +99,8 @@ class NameSearch {
   static std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
   void Add(std::string path, std::string message) { unknown_.push_back({std::move(path), std::move(message)}); }
 
-  // Adds the error of a plan, unless it is OK, such as "spec.training.task.edgeTypes: edge type 'a:r:b' is named
-  // twice". Without this check, trainers would report the error after the graph is cut.
+  // Adds the error of a plan, such as "spec.training.task.edgeTypes: edge type 'a:r:b' is named twice". Does nothing if
+  // the status is OK. Without this check, trainers would report the error after the graph is cut.
   void AddPlanError(const Status& error) {
     if (error.ok()) return;
     const std::string& text = error.message();
@@ -214,7 +214,7 @@ class NameSearch {
     }
   }
 
-  const GraphNames& graph_;  // outlives this
+  const GraphMetadata& graph_;  // outlives this
   std::vector<FieldError> unknown_;
 };
 
@@ -226,16 +226,17 @@ bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by) {
 
 bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
 
-std::vector<FieldError> FindUnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph) {
+std::vector<FieldError> FindUnknownNames(const job::DistTraining& job, TrainedBy trained_by,
+                                         const GraphMetadata& graph) {
   NameSearch search(graph);
   search.CheckGraphNames(job.graph);
   if (IsTrainedByEspalier(job, trained_by)) search.CheckTrainingNames(job.training);
   return search.Take();
 }
 
-Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph) {
+Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphMetadata& graph) {
   std::vector<FieldError> errors = FindUnknownNames(job.training, trained_by, graph);
-  // FindMisfits needs the headers of all names, so it runs only if all names exist.
+  // FindMisfits needs the header of each named column, so it runs only if all names exist.
   if (errors.empty()) errors = FindMisfits(job.training, trained_by, graph);
   std::string text;
   for (const FieldError& error : errors) {

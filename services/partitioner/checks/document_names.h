@@ -8,7 +8,7 @@
 
 #include "services/job/parsing/parse.h"
 #include "services/partitioner/checks/field_error.h"
-#include "services/partitioner/checks/graph_names.h"
+#include "services/partitioner/checks/graph_metadata.h"
 
 namespace espalier::partitioner {
 
@@ -21,14 +21,15 @@ bool IsTrainedByEspalier(const job::DistTraining& job, TrainedBy trained_by);
 bool OnlyInfers(const job::Training& training);
 
 // Returns an error for each type, column and split in the document that the graph does not have, in the order of the
-// document, and the errors of job::MakeEdgePlan and job::MakeLinkPlan for the task's edge types. If several edge types
-// lack the task's split, names only the first one.
-std::vector<FieldError> FindUnknownNames(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& graph);
+// document, and the errors of job::MakeEdgePlan and job::MakeLinkPlan for the task's edge types. Checks spec.training
+// only if IsTrainedByEspalier. If several edge types lack the task's split, names only the first one.
+std::vector<FieldError> FindUnknownNames(const job::DistTraining& job, TrainedBy trained_by,
+                                         const GraphMetadata& graph);
 
 // Returns InvalidArgument with all errors of FindUnknownNames or, if there are none, of FindMisfits. The message has
 // one line per error, with its position in the document:
 //   job.yaml:12:14: spec.training.task.label: node type 'paper' has no column 'lable' (did you mean 'label'?); it has:
 //   feat, label
-Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphNames& graph);
+Status CheckDocument(const job::ParsedJob& job, TrainedBy trained_by, const GraphMetadata& graph);
 
 }  // namespace espalier::partitioner

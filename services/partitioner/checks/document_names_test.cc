@@ -37,7 +37,7 @@ graph::SourceGraph Library() {
 // Returns "path: message" of each name that does not exist.
 std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::DistTraining training = LibraryJob(settings).training;
-  const Result<GraphNames> names = CollectNames(Library(), training.graph);
+  const Result<GraphMetadata> names = CollectMetadata(Library(), training.graph);
   ESPALIER_CHECK(names.ok()) << names.status().ToString();
   std::vector<std::string> texts;
   for (const FieldError& unknown : FindUnknownNames(training, trained_by, *names)) {
@@ -81,19 +81,19 @@ TEST(DocumentNamesTest, ATypeWithoutNodesNeedsNoFeatures) {
   const job::ParsedJob job =
       LibraryJob({{"training.inputs", "[{nodeType: paper, features: [feat]}, {nodeType: author, features: [size]}]"}});
   graph::SourceGraph graph = Library();
-  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectMetadata(graph, job.training.graph)).message(),
               HasSubstr("spec.training.inputs[1].features[0]: node type 'author' has no column 'size'"));
   graph.nodes[0].count = 0;
-  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectMetadata(graph, job.training.graph)), Status());
   graph.nodes[0].columns["size"] = Tensor::Zeros(DType::kF32, {0, 0});  // as read from an empty text file
-  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(graph, job.training.graph)), Status());
+  EXPECT_EQ(CheckDocument(job, TrainedBy::kEspalier, *CollectMetadata(graph, job.training.graph)), Status());
 }
 
 TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {
   graph::SourceGraph wide = Library();
   for (int i = 100; i < 200; ++i) wide.nodes[1].columns["column" + std::to_string(i)] = {};
   const job::ParsedJob job = LibraryJob({{"training.task.label", "stars"}});
-  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectNames(wide, job.training.graph)).message(),
+  EXPECT_THAT(CheckDocument(job, TrainedBy::kEspalier, *CollectMetadata(wide, job.training.graph)).message(),
               AllOf(HasSubstr("it has: column100, column101, "), EndsWith("column139, ... and 62 more")));
 }
 
@@ -179,7 +179,7 @@ TEST(DocumentNamesTest, ProgramsMayUsePartsOfTraining) {
 
 TEST(DocumentNamesTest, ReportsPositionOfEachName) {
   const job::ParsedJob job = LibraryJob({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
-  const GraphNames names = *CollectNames(Library(), job.training.graph);
+  const GraphMetadata names = *CollectMetadata(Library(), job.training.graph);
   const Status wrong = CheckDocument(job, TrainedBy::kEspalier, names);
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), AllOf(StartsWith("--set training.task.split: spec.training.task.split: node type"),
@@ -189,8 +189,9 @@ TEST(DocumentNamesTest, ReportsPositionOfEachName) {
 
   graph::SourceGraph other = Library();
   other.nodes[1].columns.erase("topic");
-  EXPECT_THAT(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, *CollectNames(other, job.training.graph)).message(),
-              StartsWith("job.yaml:7:62: spec.training.task.label: node type 'paper' has no column 'topic'"));
+  EXPECT_THAT(
+      CheckDocument(LibraryJob({}), TrainedBy::kEspalier, *CollectMetadata(other, job.training.graph)).message(),
+      StartsWith("job.yaml:7:62: spec.training.task.label: node type 'paper' has no column 'topic'"));
 }
 
 }  // namespace

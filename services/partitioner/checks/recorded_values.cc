@@ -1,5 +1,5 @@
-// Each check finds the column that a field of the document names and turns its record (a description of the first bad
-// value, or a flag) into an error with the field's path. Checks stop at the first error.
+// Each check finds the column that a field of the document names and turns the facts recorded about its values (a
+// description of the first bad value, or a flag) into an error with the field's path. Checks stop at the first error.
 #include "services/partitioner/checks/recorded_values.h"
 
 #include <string>
@@ -35,7 +35,7 @@ Status CheckSplitLabels(const job::Task& task, const std::string& owner, const L
                          CountTraining(splits, task.split));
 }
 
-Status CheckLabels(const job::Task& task, const GraphNames& names) {
+Status CheckLabels(const job::Task& task, const GraphMetadata& names) {
   if (task.type == job::TaskType::kLinkPrediction) return {};
   if (!job::LabelsEdges(task.type)) {
     const NodeTypeId type = FindSeedNodeTypes(task, names.schema).front();
@@ -47,7 +47,7 @@ Status CheckLabels(const job::Task& task, const GraphNames& names) {
                           names.edge_splits[type.value]);
 }
 
-Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
+Status CheckFeatures(const job::DistTraining& job, const GraphMetadata& names) {
   const bool is_normalized = job.graph.preprocess.normalize_features != job::RowNormalization::kNone;
   for (size_t i = 0; i < job.training.inputs.size(); ++i) {
     const job::Input& input = job.training.inputs[i];
@@ -65,9 +65,9 @@ Status CheckFeatures(const job::DistTraining& job, const GraphNames& names) {
   return {};
 }
 
-// Returns the name of the source's edge type that has `column` of `type`: `type` itself, or, for a relation that
-// addReverseEdges created, the original relation, whose columns the created one shares.
-std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const GraphNames& names) {
+// Returns the OwnerName of the edge type to which `column` of `type` belongs in the input graph: `type` itself or, if
+// addReverseEdges created `type`, the original edge type, whose columns `type` shares.
+std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const GraphMetadata& names) {
   const std::string name = names.schema.EdgeType(type).Name();
   for (uint16_t other = 0; other < names.schema.num_edge_types(); ++other) {
     const ColumnHeader* const header = Find(names.edge_columns[other], column);
@@ -79,7 +79,7 @@ std::string SourceOwnerName(EdgeTypeId type, const std::string& column, const Gr
   return OwnerName(type, names.schema);
 }
 
-Status CheckWeights(const job::Training& training, const GraphNames& names) {
+Status CheckWeights(const job::Training& training, const GraphMetadata& names) {
   const std::string& name = training.sampling.draw.weight_column;
   if (name.empty()) return {};
   bool has_edges = false;
@@ -100,8 +100,8 @@ Status CheckWeights(const job::Training& training, const GraphNames& names) {
   return has_edges && is_all_zero ? AllWeightsAreZero(name) : Status();
 }
 
-Status CheckSeedTimes(const job::Training& training, const GraphNames& names) {
-  if (training.sampling.seed_time.empty() || job::IsOfEdges(training.task.type)) return {};
+Status CheckSeedTimes(const job::Training& training, const GraphMetadata& names) {
+  if (training.sampling.seed_time.empty() || job::HasEdgeSeeds(training.task.type)) return {};
   const NodeTypeId type = FindSeedNodeTypes(training.task, names.schema).front();
   const ColumnHeader* const header = Find(names.node_columns[type.value], training.sampling.seed_time);
   if (header == nullptr || header->bad_time.empty()) return {};
@@ -111,7 +111,7 @@ Status CheckSeedTimes(const job::Training& training, const GraphNames& names) {
 
 }  // namespace
 
-Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& names) {
+Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& names) {
   if (!IsTrainedByEspalier(job, trained_by)) return {};
   if (!OnlyInfers(job.training)) RETURN_IF_ERROR(CheckLabels(job.training.task, names));
   RETURN_IF_ERROR(CheckFeatures(job, names));

@@ -7,15 +7,18 @@
 
 namespace espalier::partitioner {
 
-// Returns InvalidArgument for the first column with values that the job cannot use: a label that is not a class in [0,
-// job::kMaxLabelClasses), -1 or NaN (multi-label: not 0, 1, -1 or NaN; regression: infinite as F32); no label in the
-// training part; an F64 feature that is infinite as F32, unless features are normalized; a weight that is negative or
-// not finite; weights that are all 0; a seed time of 2^63 or later; a feature or weight that is NaN. The message
-// names the field, the column and the row of the source:
+// Returns InvalidArgument for the first column with values that the job cannot use:
+// - labels, unless OnlyInfers: a value other than a class in [0, job::kMaxLabelClasses), -1 and NaN (multi-label: other
+//   than 0, 1, -1 and NaN; regression: infinite as F32), or no label in the training part;
+// - features: NaN; unless features are normalized, also a finite F64 value that is infinite as F32;
+// - weights: a value that is NaN, infinite or negative, or all values are 0;
+// - seed times: 2^63 or later.
+// For a wrong value other than NaN, the message names the field, the column and the row of the source:
 //   spec.training.sampling.weight: row 17 of column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or
 //   larger
+// Returns OK for jobs that are not trained by Espalier (IsTrainedByEspalier).
 // Values that are not recorded are not checked. `names` are those of a source after RecordValues, or of a partitioning;
 // CheckDocument must have returned OK for them.
-Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphNames& names);
+Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& names);
 
 }  // namespace espalier::partitioner

@@ -40,7 +40,7 @@ const job::ParsedJob& WeightedJob() {
   return job;
 }
 
-Status CheckRecorded(const GraphNames& names) {
+Status CheckRecorded(const GraphMetadata& names) {
   return CheckRecordedValues(WeightedJob().training, TrainedBy::kEspalier, names);
 }
 
@@ -48,7 +48,7 @@ TEST(RecordedValuesTest, WeightsAreRefused) {
   graph::SourceGraph source = SmallLibrary();
   const auto check = [&](std::vector<float> strength) {
     source.edges[1].columns["strength"] = Tensor::FromVector(std::move(strength));
-    GraphNames names = *CollectNames(source, WeightedJob().training.graph);
+    GraphMetadata names = *CollectMetadata(source, WeightedJob().training.graph);
     RecordValues(source, {.threads = 2}, &names);
     return CheckRecorded(names);
   };
@@ -64,7 +64,7 @@ TEST(RecordedValuesTest, WeightsAreRefused) {
 }
 
 TEST(RecordedValuesTest, RefusesMissingValuesInComputations) {
-  GraphNames names = *CollectNames(SmallLibrary(), WeightedJob().training.graph);
+  GraphMetadata names = *CollectMetadata(SmallLibrary(), WeightedJob().training.graph);
   names.node_columns[1].at("topic").lacks_values = true;
   EXPECT_EQ(CheckRecorded(names), Status()) << "labels may";
   names.edge_columns[1].at("strength").lacks_values = true;
@@ -81,7 +81,7 @@ TEST(RecordedValuesTest, EachKindOfTaskHasItsRulesForLabels) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const auto expect = [](const graph::SourceGraph& source, const Settings& settings, const std::string& words) {
     const job::ParsedJob job = LibraryJob(settings);
-    GraphNames names = *CollectNames(source, job.training.graph);
+    GraphMetadata names = *CollectMetadata(source, job.training.graph);
     RecordValues(source, {.labels = {.labels = {"topic"}}, .threads = 2}, &names);
     const Status checked = CheckRecordedValues(job.training, TrainedBy::kEspalier, names);
     EXPECT_EQ(checked.ok(), words.empty()) << checked.ToString();
@@ -120,7 +120,7 @@ TEST(RecordedValuesTest, ChecksOnlyLabelsOfEdgesInSplit) {
   sold.train = {.sources = {0}, .destinations = {1}, .edge_ids = {0}};
   sold.validation = {.sources = {1}, .destinations = {2}, .edge_ids = {1}};
   const auto check = [&] {
-    GraphNames names = *CollectNames(source, job.training.graph);
+    GraphMetadata names = *CollectMetadata(source, job.training.graph);
     RecordValues(source, {.labels = {.labels = {"stars"}}, .threads = 2}, &names);
     return CheckRecordedValues(job.training, TrainedBy::kEspalier, names);
   };

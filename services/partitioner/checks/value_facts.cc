@@ -1,4 +1,4 @@
-// Every column is scanned in parallel for the first value that violates a rule; the row in the record is that of the
+// Several threads scan a column for the first value that violates a rule. The record of the value names its row in the
 // user's file. Records of an edge column are stored for the edge type and for the reverse relation that addReverseEdges
 // creates, which has the same columns. For splits that name edges by their endpoints, every edge is looked up in a set
 // of the split's pairs (graph::PairSet).
@@ -68,7 +68,7 @@ std::string FormatFact(const Tensor& values, const std::optional<int64_t>& eleme
 
 class ValueFacts {
  public:
-  ValueFacts(const graph::SourceGraph& source, const RecordOptions& options, GraphNames* names)
+  ValueFacts(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* names)
       : source_(source),
         options_(options),
         makes_relations_(names->schema.num_edge_types() > source.schema.num_edge_types()),
@@ -155,7 +155,7 @@ class ValueFacts {
   const graph::SourceGraph& source_;  // outlives this
   const RecordOptions& options_;      // outlives this
   const bool makes_relations_;        // whether addReverseEdges creates relations
-  GraphNames* const names_;           // outlives this
+  GraphMetadata* const names_;        // outlives this
 };
 
 void CopyRecords(const std::vector<std::map<std::string, ColumnHeader>>& source,
@@ -180,13 +180,13 @@ void CopyLabels(const LabelsOfSplits& source, Split* split) {
 
 }  // namespace
 
-void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphNames* names) {
+void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* names) {
   ValueFacts facts(source, options, names);
   for (uint16_t type = 0; type < source.nodes.size(); ++type) facts.RecordNodes(type);
   for (uint16_t type = 0; type < source.edges.size(); ++type) facts.RecordEdges(type);
 }
 
-void CopyRecordsToManifest(const GraphNames& source, format::Manifest* manifest) {
+void CopyRecordsToManifest(const GraphMetadata& source, format::Manifest* manifest) {
   CopyRecords(source.node_columns, &manifest->node_columns);
   CopyRecords(source.edge_columns, &manifest->edge_columns);
   for (format::SplitEntry& split : manifest->splits) CopyLabels(source.node_labels[split.node_type], &split);

@@ -45,7 +45,7 @@ graph::SourceGraph Ring() {
 Status Check(const graph::SourceGraph& source, const Settings& settings = {},
              TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  GraphNames names = *CollectNames(source, job.training.graph);
+  GraphMetadata names = *CollectMetadata(source, job.training.graph);
   EXPECT_TRUE(CheckDocument(job, trained_by, names).ok()) << CheckDocument(job, trained_by, names).ToString();
   RecordValues(source,
                {.labels = {.labels = {job.training.training.task.label}},

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <span>
 
-#include "services/base/parallel.h"
+#include "services/base/select_rows.h"
 #include "services/format/files/file_entry_json.h"
 #include "services/format/files/json_fields.h"
 #include "services/format/files/strict_json.h"
@@ -20,26 +20,10 @@
 namespace espalier::partitioner {
 namespace {
 
-constexpr int64_t kGatherGrain = 1 << 14;  // rows
-constexpr int kSentDepth = 8;              // limit of the nesting of JSON
-
-Tensor GatherRows(const Tensor& column, std::span<const uint32_t> rows, int threads) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(rows.size());
-  Tensor gathered = Tensor::Zeros(column.dtype(), std::move(shape));
-  if (gathered.empty()) return gathered;
-  const size_t row_bytes = column.row_bytes();
-  std::byte* const to = gathered.mutable_bytes();
-  ParallelFor(threads, static_cast<int64_t>(rows.size()), kGatherGrain, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      std::memcpy(to + i * row_bytes, column.bytes() + rows[i] * row_bytes, row_bytes);
-    }
-  });
-  return gathered;
-}
+constexpr int kSentDepth = 8;  // limit of the nesting of JSON
 
 Tensor GatherOriginalIds(const EdgeShare& share, std::span<const uint32_t> rows, int threads) {
-  if (!share.edges.original_ids.empty()) return GatherRows(share.edges.original_ids, rows, threads);
+  if (!share.edges.original_ids.empty()) return SelectRows(share.edges.original_ids, rows, threads);
   std::vector<uint64_t> ids;
   ids.reserve(rows.size());
   for (const uint32_t row : rows) ids.push_back(share.first_row + row);
@@ -56,11 +40,12 @@ struct RowsByPartition {
   }
 };
 
+// Groups the edges' rows by the owner of their destination. num_edges: the number of edges of each partition.
 RowsByPartition SortByPartition(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner,
-                                const std::vector<uint64_t>& of_partition) {
-  RowsByPartition sorted{.first = std::vector<uint64_t>(of_partition.size() + 1, 0),
+                                const std::vector<uint64_t>& num_edges) {
+  RowsByPartition sorted{.first = std::vector<uint64_t>(num_edges.size() + 1, 0),
                          .rows = std::vector<uint32_t>(edges.num_edges())};
-  for (size_t p = 0; p < of_partition.size(); ++p) sorted.first[p + 1] = sorted.first[p] + of_partition[p];
+  for (size_t p = 0; p < num_edges.size(); ++p) sorted.first[p + 1] = sorted.first[p] + num_edges[p];
   std::vector<uint64_t> next(sorted.first.begin(), sorted.first.end() - 1);
   graph::VisitIds(edges.destinations, [&](auto destinations) {
     for (size_t row = 0; row < destinations.size(); ++row) {
@@ -142,8 +127,8 @@ class Arrivals {
     return {};
   }
 
-  // Checks that the nodes at the last `num_edges` endpoints exist. Checksums show only that a bundle is intact, not
-  // that its content is valid.
+  // Checks the endpoints of the `num_edges` edges that were copied last: their nodes must exist. Checksums show only
+  // that a bundle is intact, not that its content is valid.
   Status CheckArrived(const Tensor& endpoints, uint64_t num_edges, uint64_t num_nodes,
                       const format::FileEntry& entry) const {
     const bool all_exist = graph::VisitIds(endpoints, [&](auto ids) {
@@ -174,8 +159,8 @@ void AddUp(const Tensor& part, Tensor* sum) {
 // Returns DataLoss unless the partitions' edge counts add up to `expected`, the number of edges of the type. No other
 // check detects processes that have divided the edge list in different ways.
 Status CheckNumSent(const graph::SourceGraph& graph, EdgeTypeId type, uint64_t expected,
-                    std::span<const uint64_t> of_partition) {
-  const uint64_t sent = std::accumulate(of_partition.begin(), of_partition.end(), uint64_t{0});
+                    std::span<const uint64_t> num_edges) {
+  const uint64_t sent = std::accumulate(num_edges.begin(), num_edges.end(), uint64_t{0});
   if (sent == expected) return {};
   return DataLoss("edge type '" + graph.schema.EdgeType(type).Name() + "': the processes have sent " +
                   std::to_string(sent) + " edges, expected " + std::to_string(expected));
@@ -287,11 +272,11 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
     for (size_t type = 0; type < shares.size(); ++type) {
       const std::span<const uint32_t> chosen = rows[type].Of(p);
       const graph::EdgeSet& edges = shares[type].edges;
-      bundle[TensorName("sources", graph.schema, type)] = GatherRows(edges.sources, chosen, options.threads);
-      bundle[TensorName("destinations", graph.schema, type)] = GatherRows(edges.destinations, chosen, options.threads);
+      bundle[TensorName("sources", graph.schema, type)] = SelectRows(edges.sources, chosen, options.threads);
+      bundle[TensorName("destinations", graph.schema, type)] = SelectRows(edges.destinations, chosen, options.threads);
       bundle[TensorName("original_ids", graph.schema, type)] = GatherOriginalIds(shares[type], chosen, options.threads);
       for (const auto& [name, column] : edges.columns) {
-        bundle[ColumnTensorName(graph.schema, type, name)] = GatherRows(column, chosen, options.threads);
+        bundle[ColumnTensorName(graph.schema, type, name)] = SelectRows(column, chosen, options.threads);
       }
     }
     ASSIGN_OR_RETURN(format::FileEntry entry,

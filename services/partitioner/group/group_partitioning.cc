@@ -15,9 +15,9 @@
 #include "services/partition/input_checks.h"
 #include "services/partition/quality.h"
 #include "services/partitioner/group/edge_exchange.h"
-#include "services/partitioner/group/ring_cut.h"
 #include "services/partitioner/group/share_features.h"
 #include "services/partitioner/group/share_preprocessing.h"
+#include "services/partitioner/group/turn_cut.h"
 #include "services/partitioner/partition_plan.h"
 #include "services/telemetry/process_metrics.h"
 
@@ -182,7 +182,7 @@ class Worker {
     changed_ = std::move(changed.graph);
     shares_ = std::move(changed.shares);
     if (work_.preprocessed) work_.preprocessed(graph_to_cut());
-    // Preprocessing may have added relations, which add columns.
+    // Preprocessing may have added relations. Each adds an out-degree column, whose name must be free.
     RETURN_IF_ERROR(partition::CheckNodeColumns(graph_to_cut()));
     return partition::CheckSourceColumns(graph_to_cut(), work_.writer.build.source_columns);
   }

@@ -258,7 +258,7 @@ TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
 
 TEST_F(GroupLifeTest, EveryProcessReportsUnknownName) {
   const Status unknown = InvalidArgument("job.yaml:1:1: spec.graph.timeColumn: no edge type has it");
-  check_names_ = [&](const GraphNames&) { return unknown; };
+  check_names_ = [&](const GraphMetadata&) { return unknown; };
   for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) EXPECT_EQ(outcome.status(), unknown);
   EXPECT_EQ(Run(store_, "group", Group(1, 3)).status(), unknown);
 }

@@ -130,7 +130,7 @@ Status ProcessGroup::AgreeOnSize() {
                          std::to_string(size()) + ": use another name");
 }
 
-// The number increases with each heartbeat and starts at a random value in each process.
+// Join writes 0. The background thread then starts at a random number and adds 1 for each heartbeat.
 Status ProcessGroup::WriteHeartbeat(uint64_t count) {
   const std::string text = std::to_string(count);
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(HeartbeatKey(rank())));
@@ -166,8 +166,8 @@ class ProcessGroup::HeartbeatWatch {
     if (!deadline_.HasPassed()) return {};
     group_.found_silence_ = true;
     return DeadlineExceeded(DescribeRank(rank_, group_.size()) +
-                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + " while waiting for '" +
-                            what + "'");
+                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + ": its '" + what +
+                            "' is missing");
   }
 
  private:

@@ -70,7 +70,7 @@ TEST_F(ProcessGroupTest, FailedGroupEnds) {
 TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
   const Status late = Join(Options(1))->Await(0, "sent").status();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(late.message(), HasSubstr("process 0 of 2 has sent no heartbeat yet while waiting for 'sent'"));
+  EXPECT_THAT(late.message(), HasSubstr("process 0 of 2 has sent no heartbeat yet: its 'sent' is missing"));
 }
 
 // The process has a heartbeat that is not renewed, as if it had been killed.

@@ -21,7 +21,8 @@ std::string DescribeConversion(const graph::SourceGraph& source, size_t type, co
          column + "'";
 }
 
-// Returns the error for the first row that cannot be converted in range `rank` of `size` of every column's rows.
+// Checks range `rank` of the `size` ranges of each feature column's rows. Returns the error for the first row that
+// cannot be converted.
 Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                          const graph::PreprocessOptions& options, int threads) {
   for (size_t type = 0; type < source.nodes.size(); ++type) {
@@ -39,8 +40,8 @@ Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32
 // The largest magnitude of each element of a row by NodeTypeId and column.
 using Magnitudes = std::vector<std::map<std::string, std::vector<double>>>;
 
-// Returns the magnitudes in range `rank` of `size` of every feature column's rows, or the error for the first row that
-// cannot be converted to I8.
+// Returns the magnitudes in range `rank` of the `size` ranges of each feature column's rows, or the error for the first
+// row that cannot be converted to I8.
 Result<Magnitudes> FindMagnitudes(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                   const graph::PreprocessOptions& options, int threads) {
   Magnitudes magnitudes(source.nodes.size());
@@ -57,8 +58,9 @@ Result<Magnitudes> FindMagnitudes(const graph::SourceGraph& source, uint32_t ran
   return magnitudes;
 }
 
-// Raises each magnitude of one node type to that in `columns`, an object of lists of numbers, if that is larger.
-Status RaiseTypeTo(const format::JsonFields& columns, std::map<std::string, std::vector<double>>* of_type) {
+// Raises each magnitude of one node type to its value in `columns`, an object with a list of numbers for each column,
+// if that value is larger.
+Status MergeMagnitudesOfType(const format::JsonFields& columns, std::map<std::string, std::vector<double>>* of_type) {
   for (auto& [name, largest] : *of_type) {
     std::vector<double>& values = largest;
     size_t j = 0;
@@ -76,9 +78,9 @@ Status RaiseTypeTo(const format::JsonFields& columns, std::map<std::string, std:
   return {};
 }
 
-// Raises each magnitude to that of another process if that is larger. `text` is the JSON of that process's marker: an
-// object with a list of one object for each node type.
-Status RaiseTo(const std::string& text, Magnitudes* magnitudes) {
+// Raises each magnitude to that of another process if that is larger. `text` is the JSON of that process's marker:
+// {"types": [an object for each node type]}.
+Status MergeMagnitudes(const std::string& text, Magnitudes* magnitudes) {
   constexpr int kDepth = 4;
   ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kDepth));
   ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
@@ -87,7 +89,7 @@ Status RaiseTo(const std::string& text, Magnitudes* magnitudes) {
     ASSIGN_OR_RETURN(const format::JsonFields columns, format::JsonFields::Of(element, path));
     if (type == magnitudes->size())
       return InvalidArgument(path + ": expected only " + std::to_string(type) + " node types");
-    return RaiseTypeTo(columns, &(*magnitudes)[type++]);
+    return MergeMagnitudesOfType(columns, &(*magnitudes)[type++]);
   }));
   return type == magnitudes->size()
              ? Status()
@@ -124,7 +126,7 @@ Result<FeatureScales> AgreeOnScales(ProcessGroup& group, const graph::SourceGrap
   RETURN_IF_ERROR(group.Publish(kMarker, document.dump()));
   for (uint32_t rank = 0; rank < group.size(); ++rank) {
     ASSIGN_OR_RETURN(const std::string text, group.Await(rank, kMarker));
-    const Status good = RaiseTo(text, &magnitudes);
+    const Status good = MergeMagnitudes(text, &magnitudes);
     if (!good.ok()) return DataLoss("the magnitudes of process " + std::to_string(rank) + ": " + good.message());
   }
   FeatureScales scales(magnitudes.size());

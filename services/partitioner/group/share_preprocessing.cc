@@ -5,7 +5,6 @@
 #include "services/partitioner/group/share_preprocessing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -13,6 +12,7 @@
 #include <tuple>
 
 #include "services/base/check.h"
+#include "services/base/select_rows.h"
 #include "services/format/files/json_fields.h"
 #include "services/format/files/strict_json.h"
 #include "services/graph/id_values.h"
@@ -49,8 +49,8 @@ EdgeShare RenumberShare(graph::EdgeSet edges, const PlaceInList& place) {
   return {.edges = std::move(edges), .first_row = place.first_row, .num_edges = 2 * place.num_edges};
 }
 
-// Corrects the edge IDs in splits of reverse relations. Preprocess numbers the reverse of edge i as num_rows + i, where
-// i is an ID in the whole list; the original ID in the whole list is num_edges + i.
+// Corrects the edge IDs in splits of reverse relations. Splits have IDs in the whole list, but Preprocess knows only
+// the share: it gives the reverse of edge i the ID num_rows + i instead of num_edges + i.
 void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std::string, PlaceInList>& places,
                            graph::SourceGraph& changed) {
   for (auto& [name, by_type] : changed.edge_splits) {
@@ -65,8 +65,8 @@ void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std:
   }
 }
 
-// Returns the error of Preprocess for edges that were preprocessed before. Preprocess itself may not detect it, because
-// this process's share may be empty.
+// Returns the error of Preprocess for edges that were preprocessed before. Preprocess itself does not detect them if
+// this process's share is empty.
 Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   for (size_t type = 0; type < source.edges.size(); ++type) {
     if (source.edges[type].original_ids.empty()) continue;
@@ -76,7 +76,7 @@ Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   return {};
 }
 
-// Preprocesses this process's share, except for dropping duplicates and normalizing features.
+// Preprocesses this process's share, except for dropping duplicates and converting features.
 Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                          graph::PreprocessOptions options, int threads) {
   options.drop_duplicate_edges = false;
@@ -94,7 +94,7 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
         .first_row = mine.first_row, .num_rows = mine.edges.num_edges(), .num_edges = mine.num_edges};
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
     places[named.Name()] = place;
-    places.emplace(graph::CanonicalEdgeType{named.destination, "rev_" + named.relation, named.source}.Name(), place);
+    places.emplace(graph::ReverseRelation(named).Name(), place);
     share.edges.push_back(std::move(mine.edges));
   }
   PreprocessedShare changed;
@@ -141,25 +141,12 @@ std::vector<uint64_t> FindFirstOfEachPair(const graph::EdgeSet& edges) {
   return rows;
 }
 
-Tensor GatherRows(const Tensor& column, std::span<const uint64_t> rows) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(rows.size());
-  Tensor gathered = Tensor::Zeros(column.dtype(), std::move(shape));
-  if (gathered.empty()) return gathered;
-  std::byte* const to = gathered.mutable_bytes();
-  const size_t row_bytes = column.row_bytes();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(to + i * row_bytes, column.bytes() + rows[i] * row_bytes, row_bytes);
-  }
-  return gathered;
-}
-
 graph::EdgeSet GatherEdges(const graph::EdgeSet& edges, std::span<const uint64_t> rows) {
   graph::EdgeSet gathered;
-  gathered.sources = GatherRows(edges.sources, rows);
-  gathered.destinations = GatherRows(edges.destinations, rows);
-  if (!edges.original_ids.empty()) gathered.original_ids = GatherRows(edges.original_ids, rows);
-  for (const auto& [name, column] : edges.columns) gathered.columns[name] = GatherRows(column, rows);
+  gathered.sources = SelectRows(edges.sources, rows);
+  gathered.destinations = SelectRows(edges.destinations, rows);
+  if (!edges.original_ids.empty()) gathered.original_ids = SelectRows(edges.original_ids, rows);
+  for (const auto& [name, column] : edges.columns) gathered.columns[name] = SelectRows(column, rows);
   return gathered;
 }
 

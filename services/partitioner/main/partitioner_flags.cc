@@ -43,7 +43,7 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
       "A user's program trains: do not check that the graph has the names of spec.training");
   app->add_flag(
       "--skip-start-files", flags->skip_start_file_checks,
-      "Do not check that the files in object storage from which trainers start exist: model, checkpoint, nodes");
+      "Do not check that object storage has the files that trainers read at their start: model, checkpoint, nodes");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();

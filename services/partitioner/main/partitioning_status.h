@@ -31,7 +31,7 @@ class PartitioningStatus {
   WorkMeter* AddMeter(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the counters of bytes read from stores and written to them.
-  const StoreBytes& bytes() const { return bytes_; }
+  const ByteCounters& bytes() const { return bytes_; }
 
   // Returns {"job", "rank", "partitioners", "phase", "phaseSeconds", "phasePercent", "seconds": {"reading": 1.5, ...},
   // "readBytes", "writtenBytes"}. Between phases, "phase", "phaseSeconds" and "phasePercent" are omitted;
@@ -62,7 +62,7 @@ class PartitioningStatus {
   const uint32_t rank_;
   const uint32_t num_partitioners_;
   telemetry::MetricRegistry& registry_;  // outlives this
-  const StoreBytes bytes_;
+  const ByteCounters bytes_;
 
   mutable Mutex mutex_;
   std::string current_ ABSL_GUARDED_BY(mutex_);  // the current phase; empty: none

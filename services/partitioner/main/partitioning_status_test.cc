@@ -29,7 +29,7 @@ TEST(PartitioningStatusTest, ReportsPhaseAndProgress) {
   partitioning.OnPhase("writing", 0);
   EXPECT_FALSE(nlohmann::json::parse(partitioning.Json()).contains("phasePercent"));
   partitioning.OnPhase("writing", 0.25);
-  StoreBytes bytes = partitioning.bytes();
+  ByteCounters bytes = partitioning.bytes();
   bytes.read.Add(7);
   bytes.written.Add(300);
 

@@ -1,7 +1,7 @@
 // Checks run from cheap to expensive, so that an error in the document is reported before data is read: stores, the
 // output's location, the files that trainers start from, then the pipeline, which checks names and values before it
-// cuts the graph. The exit code depends on which check failed: names that the graph does not have are an error of the
-// document (64), other errors of the source are bad input (65).
+// cuts the graph. The exit code depends on which check failed: names that the graph does not have and a URI without a
+// store behind it are errors of the document (64), other errors in the source are bad input (65).
 #include "services/partitioner/main/run_partitioner.h"
 
 #include <unistd.h>
@@ -120,7 +120,7 @@ int WriteReport(const PartitionerFlags& flags, const PartitionOutcome& outcome) 
   telemetry::WriteTermination(MakeTerminationMessage(outcome.manifest));
   const bool as_text = !flags.json && isatty(STDOUT_FILENO) == 1;
   std::cout << (as_text ? ReportAsText(outcome) : ReportAsJson(outcome) + "\n") << std::flush;
-  if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
+  if (!std::cout) return telemetry::Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
   return static_cast<int>(ExitCode::kDone);
 }
 
@@ -136,12 +136,6 @@ std::vector<std::string> ListNumericColumns(const job::Training& training) {
 
 }  // namespace
 
-int Fail(const Status& status, ExitCode code) {
-  Log(Level::kError, "partitioning failed", {{"error", status}, {"exit_code", static_cast<int>(code)}});
-  telemetry::WriteTermination(status, code);
-  return static_cast<int>(code);
-}
-
 int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job::ParsedJob& parsed,
                    const std::string& output_uri, const std::optional<GroupOptions>& group) {
   const job::DistTraining& training = parsed.training;
@@ -150,30 +144,31 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   metrics.AddProcessMetrics();
   PartitioningStatus status(training.name, flags.group.rank, flags.group.size, metrics);
   const auto admin = OpenAdminPort(flags, status, metrics);
-  if (!admin.ok()) return Fail(admin.status(), ToExitCode(admin.status().code()));
+  if (!admin.ok()) return telemetry::Fail(admin.status(), ToExitCode(admin.status().code()));
 
   const auto s3_metrics = std::make_shared<storage::RequestMetrics>(metrics);
   Result<format::SourceAccess> access = MakeSourceAccess(EnvironmentFor(training), flags.cache, s3_metrics);
-  if (!access.ok()) return Fail(access.status(), ExitCode::kBadDocument);
+  if (!access.ok()) return telemetry::Fail(access.status(), ExitCode::kBadDocument);
   access->open_store = CountBytes(std::move(access->open_store), status.bytes());
   const Result<storage::StoreLocation> output = access->open_store(output_uri);
-  if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
+  if (!output.ok()) return telemetry::Fail(output.status(), ExitCode::kBadDocument);
   telemetry::LogConfiguration(app, {{"document", telemetry::OneLine(parsed.effective_json)},
                                     {"output", output_uri},
                                     {"data_dir", access->cache.folder},
                                     {"threads", flags.threads},
                                     {"admin", (*admin)->address()}});
-  if (const Status ready = PublishReadiness(flags, **admin); !ready.ok()) return Fail(ready, ToExitCode(ready.code()));
+  if (const Status ready = PublishReadiness(flags, **admin); !ready.ok())
+    return telemetry::Fail(ready, ToExitCode(ready.code()));
 
   if (const Status reachable = CheckPlace(*output, "partitions"); !reachable.ok()) {
-    return Fail(reachable, ToExitCodeOfPlace(reachable.code()));
+    return telemetry::Fail(reachable, ToExitCodeOfPlace(reachable.code()));
   }
 
   // Trainers may have their own volumes and credentials, which this process does not have. Start files that only
   // trainers can read are not checked.
   if (!flags.skip_start_file_checks && IsTrainedByEspalier(training, flags.trained_by)) {
     const auto error = start_files::FindStartFileError(training, start_files::SharedWithTrainers{}, access->open_store);
-    if (error.has_value()) return Fail(error->status, error->exit_code);
+    if (error.has_value()) return telemetry::Fail(error->status, error->exit_code);
   }
 
   Status document_status;  // set by check_names: an unknown name is an error of the document (64), not of the graph
@@ -193,12 +188,12 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
       .access = *access,
       .group = group,
       .check_names =
-          [&](const GraphNames& of_graph) {
+          [&](const GraphMetadata& of_graph) {
             document_status = CheckDocument(parsed, flags.trained_by, of_graph);
             return document_status;
           },
       .check_values =
-          [&](const GraphNames& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
+          [&](const GraphMetadata& of_graph) { return CheckRecordedValues(training, flags.trained_by, of_graph); },
       .get_meter = [&](std::string_view phase) { return status.AddMeter(phase); },
       .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
@@ -208,13 +203,14 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
-    if (!document_status.ok()) return Fail(outcome.status(), ExitCode::kBadDocument);
-    return Fail(outcome.status(), FindExitCode(outcome.status(), training.graph.source.uri, access->open_store));
+    if (!document_status.ok()) return telemetry::Fail(outcome.status(), ExitCode::kBadDocument);
+    return telemetry::Fail(outcome.status(),
+                           FindExitCode(outcome.status(), training.graph.source.uri, access->open_store));
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
   const Status exported = Export(flags, *access, *outcome);
-  if (!exported.ok()) return Fail(exported, ToExitCode(exported.code()));
+  if (!exported.ok()) return telemetry::Fail(exported, ToExitCode(exported.code()));
   return WriteReport(flags, *outcome);
 }
 

@@ -11,9 +11,6 @@
 
 namespace espalier::partitioner {
 
-// Writes `status` to the log and to the termination message, and returns `code` as the exit status of the process.
-int Fail(const Status& status, ExitCode code);
-
 // Partitions the document's graph into the store at `output_uri`, writes the report to standard output and returns the
 // exit status of the process (docs/exit-codes.md). `app` is the parsed command line, for the log. Installs signal
 // handling and opens the admin port, so it may be called once per process, before other threads start.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/base/host_port.h"
 #include "services/base/philox.h"
 #include "services/telemetry/listen_socket.h"
 
@@ -29,12 +30,12 @@ constexpr std::chrono::milliseconds kRepeatLinger{200};
 
 // Connects to the server; -1 if it does not listen.
 int ConnectTo(const std::string& address) {
-  const Result<telemetry::HostPort> at = telemetry::ParseHostPort(address);
+  const Result<HostPort> at = ParseHostPort(address);
   ESPALIER_CHECK(at.ok()) << at.status().ToString();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  ESPALIER_CHECK(getaddrinfo(at->host.c_str(), at->port.c_str(), &hints, &found) == 0);
+  ESPALIER_CHECK(getaddrinfo(at->host.c_str(), std::to_string(at->port).c_str(), &hints, &found) == 0);
   int descriptor = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor >= 0 && connect(descriptor, found->ai_addr, found->ai_addrlen) != 0) {
     close(descriptor);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "services/base/descriptor.h"
+#include "services/base/make_folder.h"
 #include "services/format/files/checksum.h"
 
 namespace espalier::launch {
@@ -46,9 +47,8 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
                            std::to_string(receiver.entry_.size_bytes) +
                            " bytes: expected an absolute path and one hash for each block of 4 MiB");
   }
+  RETURN_IF_ERROR(MakeFolder(fs::path(receiver.path_).parent_path()));
   std::error_code error;
-  fs::create_directories(fs::path(receiver.path_).parent_path(), error);
-  if (error) return FromErrno(error.value(), "making the folder of " + receiver.path_);
   const uint64_t present = fs::file_size(receiver.path_, error);
   if (!error && present == receiver.entry_.size_bytes) {
     receiver.wanted_ = receiver.FindMissingBlocks(receiver.path_);

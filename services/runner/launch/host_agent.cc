@@ -1,7 +1,7 @@
 // One thread with one loop (HandleCommands): read and execute the launcher's messages, report events of the processes,
 // forward new lines of their logs and the status of trainer 0, then wait for the next input or event. A request that
-// fails is answered with `failed`; only errors of the connection end the loop. When the loop ends for any reason, all
-// processes are stopped.
+// fails is answered with `failed` and does not end the loop, unless the request is unknown. When the loop ends for any
+// reason (a stop signal, or the end, an error or a long silence of the connection), all processes are stopped.
 #include "services/runner/launch/host_agent.h"
 
 #include <sys/stat.h>
@@ -15,9 +15,10 @@
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/file.h"
+#include "services/base/host_port.h"
+#include "services/base/make_folder.h"
 #include "services/base/parallel.h"
 #include "services/base/sha256.h"
-#include "services/rpc/address.h"
 #include "services/runner/launch/file_receiver.h"
 #include "services/runner/launch/heartbeat.h"
 #include "services/runner/launch/log_follower.h"
@@ -64,9 +65,7 @@ Status WriteBelow(const fs::path& folder, const std::string& name, const std::st
   const auto [mismatch, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   if (mismatch != folder.end() || rest == path.end())
     return InvalidArgument("'" + name + "' is not a file below " + folder.string());
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) return FromErrno(error.value(), "making " + path.parent_path().string());
+  RETURN_IF_ERROR(MakeFolder(path.parent_path()));
   const mode_t before = umask(0077);
   const Status written = telemetry::WriteFileAtomically(path, text);
   umask(before);
@@ -244,10 +243,10 @@ class HostAgent {
 
   static Status CheckPortIsFree(const std::string& listen, const std::string& name) {
     if (listen.empty()) return Status();
-    ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(listen));
+    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(listen));
     if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
     return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
-                       FindPortHolder(at.host, at.port).value_or("a process of another user") +
+                       FindPortHolder(at.host, at.port).value_or("a socket that no process listens on") +
                        ": end it, or give the host another port in the hosts file");
   }
 
@@ -330,7 +329,7 @@ class HostAgent {
     }
     status_sent_ = now;
     Result<std::string> status = fleet_.FetchStatus(rank0);
-    if (!status.ok()) return Status();  // not ready or busy; retried in the next turn
+    if (!status.ok()) return Status();  // not ready or busy; retried after kStatusInterval
     return Send({{"is", "status"}, {"child", ToString(rank0)}}, *std::move(status));
   }
 

@@ -1,6 +1,7 @@
 // Requests to hosts are messages, and their effects arrive later as events: ProcessMessages reads the messages of all
 // sessions and collects the events for Poll. Each start of a child gets a new number (`life`). The messages `ready`,
-// `ended` and `failed` carry this number, so late ones about an earlier process of the child are ignored.
+// `ended` and `failed` carry this number: a late `ready` or `ended` about an earlier process of the child is ignored.
+// Each `failed` ends the run.
 //
 // A lost host is not replaced. The first error of a session becomes FleetEvents::broken, which ends the run. The end of
 // children on a lost host is not awaited, because the host stops them on its own (host_agent.h).
@@ -16,10 +17,10 @@
 #include <utility>
 
 #include "services/base/file.h"
+#include "services/base/host_port.h"
 #include "services/base/parallel.h"
 #include "services/base/sha256.h"
 #include "services/job/places.h"
-#include "services/rpc/address.h"
 #include "services/runner/launch/partition_copy.h"
 #include "services/runner/run/log_tail.h"
 #include "services/storage/file_uri.h"
@@ -186,7 +187,7 @@ run::Site HostFleet::GetSite(ChildId child) const {
   if (site.server_threads == 0) {
     site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), CountServersOn(host));
   }
-  site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !rpc::IsLoopback(session.address());
+  site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !IsLoopback(session.address());
   if (child.role == Role::kTrainer) {
     site.local_rank = static_cast<uint32_t>(child.index / sessions_.size());
     site.rendezvous_port = rendezvous_ports_[host];
@@ -211,7 +212,8 @@ Status HostFleet::ProvidePartitions(const std::string& uri, std::optional<Deadli
   ASSIGN_OR_RETURN(const std::string folder, storage::ToLocalPath(uri));
   Heartbeat heartbeat = MakeHeartbeat(deadline);
   if (options_.copy_partitions) {
-    // A host that already has a manifest is not skipped: it may have got it with other partitions.
+    // A host that already has this manifest is not skipped: an earlier copy may have given it other partitions than it
+    // serves now.
     ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
                                                      {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
     return Status();
@@ -235,7 +237,7 @@ Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std
   for (const auto& [name, value] : spec.environment) environment[name] = value;
   const run::Site site = GetSite(child);
   const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && is_first_start;
-  const std::string listen = has_fixed_port ? rpc::ToString({site.host, site.port}) : "";
+  const std::string listen = has_fixed_port ? ToString(HostPort{site.host, site.port}) : "";
   return sessions_[FindHost(child)]->Send({{"do", "start"},
                                            {"child", ToString(child)},
                                            {"life", member.life},

@@ -3,7 +3,6 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "services/base/byte_order_mark.h"
 #include "services/base/file.h"
+#include "services/base/parse_number.h"
 
 namespace espalier::launch {
 namespace {
@@ -41,9 +41,10 @@ std::string ParseLine(const std::string& line, Host* host) {
   if (!IsName(host->name)) return "'" + host->name + "' is neither an address nor a host name";
   if (!more.empty()) return "'" + more + "': expected an address and a port";
   if (port.empty()) return "";
-  const char* const end = port.data() + port.size();
-  const auto [stopped, error] = std::from_chars(port.data(), end, host->port);
-  return error == std::errc() && stopped == end ? "" : "port '" + port + "': expected 0 to 65535";
+  const auto number = ParseNumber<decltype(Host::port)>(port);
+  if (!number) return "port '" + port + "': expected 0 to 65535";
+  host->port = *number;
+  return "";
 }
 
 }  // namespace

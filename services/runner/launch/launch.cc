@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/runner/launch/partition_copy.h"
 #include "services/runner/run/run_script.h"
 #include "services/storage/files/scratch_folder.h"
@@ -21,7 +21,7 @@ namespace espalier::launch {
 namespace {
 
 constexpr rlim_t kOwnDescriptors = 256;
-constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and ssh's process
+constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and a pidfd of ssh
 
 using Sessions = std::vector<std::unique_ptr<HostSession>>;
 
@@ -32,7 +32,7 @@ run::RunOutcome Failed(const Status& status) {
   return outcome;
 }
 
-// Returns the outcome of an error before the run has started. Errors of the input then have exit code 64 instead of
+// Returns the outcome of an error of the document, the hosts or the folders to copy. Has exit code 64 where Failed has
 // 65.
 run::RunOutcome Refused(const Status& status) {
   run::RunOutcome outcome = Failed(status);
@@ -43,7 +43,7 @@ run::RunOutcome Refused(const Status& status) {
 // Returns InvalidArgument if one of several hosts has a loopback address, at which the others cannot reach it.
 Status CheckReachable(const Sessions& sessions) {
   for (const auto& session : sessions) {
-    if (sessions.size() == 1 || !rpc::IsLoopback(session->address())) continue;
+    if (sessions.size() == 1 || !IsLoopback(session->address())) continue;
     return InvalidArgument("host " + session->host().name + " has the address " + session->address() +
                            ", which the other hosts cannot reach: write another address in the hosts file");
   }

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/runner/launch/launch.h"
 #include "services/runner/launch/testing/fake_host.h"
 #include "services/telemetry/listen_socket.h"
@@ -99,7 +99,7 @@ TEST_F(LaunchFailureTest, AHostWhoseProcessIsStoppedEndsTheLaunch) {
 TEST_F(LaunchFailureTest, TakenPortIsReportedAtOnce) {
   auto taken = telemetry::ListenOn("127.0.0.1:0");
   ASSERT_TRUE(taken.ok());
-  Write("hosts", "127.0.0.1 " + std::to_string(rpc::ParseHostPort(taken->address)->port) + "\n");
+  Write("hosts", "127.0.0.1 " + std::to_string(ParseHostPort(taken->address)->port) + "\n");
   std::FILE* shown = std::tmpfile();
   terminal::Progress progress(terminal::ProgressStyle::kLines, shown);
   const run::RunOutcome outcome = Launch(Options(), progress);

@@ -231,7 +231,7 @@ TEST_F(LaunchTest, NamesFilesThatCannotBeCopied) {
   fs::remove(root_ / "code/\xff");
   Write("code/a", "a");
   Write("work", "in the way");
-  EXPECT_THAT(CopyQuietly(root_ / "code").error, HasSubstr("on 127.0.0.1: making the folder of "));
+  EXPECT_THAT(CopyQuietly(root_ / "code").error, HasSubstr("on 127.0.0.1: making folder "));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ Status MessagePipe::SendBytes(std::string_view bytes, Deadline deadline) {
 Result<std::vector<Message>> MessagePipe::Receive() {
   std::vector<Message> messages;
   std::array<char, 65536> bytes;
-  for (size_t taken = 0; !ended_ && taken < kMaxReceiveBytes;) {
+  for (size_t taken = 0; !ended_ && invalid_.ok() && taken < kMaxReceiveBytes;) {
     const ssize_t count = read(input_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
@@ -119,13 +119,15 @@ Result<std::vector<Message>> MessagePipe::Receive() {
     }
     taken += static_cast<size_t>(count);
     bytes_received_ += static_cast<size_t>(count);
-    RETURN_IF_ERROR(Decode({bytes.data(), static_cast<size_t>(count)}));
-    while (true) {
-      ASSIGN_OR_RETURN(std::optional<Message> message, decoder_.Next());
-      if (!message.has_value()) break;
-      messages.push_back(*std::move(message));
+    invalid_ = Decode({bytes.data(), static_cast<size_t>(count)});
+    while (invalid_.ok()) {
+      Result<std::optional<Message>> message = decoder_.Next();
+      invalid_ = message.status();
+      if (!message.ok() || !message->has_value()) break;
+      messages.push_back(**std::move(message));
     }
   }
+  if (messages.empty() && !invalid_.ok()) return invalid_;
   if (messages.empty() && ended_) return Unavailable("the other end has closed the connection");
   return messages;
 }

@@ -9,17 +9,17 @@
 //   begin    folder, output, token, address, graceSeconds, lostSeconds, sharedRowBytes, files {name: text}: create the
 //            folder with these files, and sharedRowBytes of memory that trainers share (0: none); address: the
 //            host's own; response: begun
-//   start    child, life, program, arguments, environment, workingFolder, hasReadyFile, listen: start process
-//            number `life` of the child; listen: address that must be free ("": any); response: failed, or later
-//            ready and ended
-//   signal   child, life, signal: send a signal to the process
+//   start    child, life, program, arguments, environment, workingFolder, hasReadyFile, listen: start a process of
+//            the child; life: number of this start, unique in the run; listen: address that must be free ("": no
+//            such condition); response: failed, or later ready (if hasReadyFile) and ended
+//   signal   child, life, signal: send a signal to the process, if it is the child's latest
 //   sees     path, bytes, sha256: check whether the file exists with this content; response: seen
 //   receive  file, bytes, mode, blocks [xxh3]: start the transfer of a file (file_receiver.h); response: wants, then
 //            `received` after the last block
 //   block    index; body: the bytes of that block
 //   ping     keeps the connection alive; response: pong
 // host to launcher, by "is":
-//   hello    version, processors, folder, missing [program]: role binaries that are missing in the folder
+//   hello    version, processors, folder: that of the binaries; missing [program]: role binaries that it lacks
 //   begun    seesOutput: whether output/run/token contains the token; rendezvousPort: a free port of the host's address
 //   ready    child, life, address, admin, rendezvous, pid: the process has written its ready file
 //   ended    child, life, code, signal, lastWords: exit state and termination message of the process
@@ -88,7 +88,7 @@ class MessagePipe {
   Status Send(const Message& message, Deadline deadline);
   Status SendBytes(std::string_view bytes, Deadline deadline);
   // Returns the messages that have arrived; does not block. Unavailable once the other end is closed and all messages
-  // have been returned. InvalidArgument if the input is invalid.
+  // have been returned. InvalidArgument once the input is invalid and all messages before that have been returned.
   Result<std::vector<Message>> Receive();
   uint64_t bytes_received() const { return bytes_received_; }
 
@@ -98,6 +98,7 @@ class MessagePipe {
   const int input_, output_;
   bool has_greeting_;
   bool ended_ = false;
+  Status invalid_;  // the error of the input; OK: none so far
   uint64_t bytes_received_ = 0;
   std::string before_greeting_;
   MessageDecoder decoder_;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/telemetry/listen_socket.h"
 
 namespace espalier::launch {
@@ -19,7 +19,7 @@ class Listening {
     auto socket = telemetry::ListenOn(host + ":0");
     if (!socket.ok()) return;
     descriptor_ = socket->descriptor;
-    port_ = rpc::ParseHostPort(socket->address)->port;
+    port_ = ParseHostPort(socket->address)->port;
   }
   ~Listening() {
     if (descriptor_ >= 0) close(descriptor_);

@@ -1,10 +1,12 @@
 // Command lines of the roles. Files and addresses are those of the child's site. A child inherits this process's
-// environment, in which the user may have set flags for other Espalier processes (ESPALIER_...). Such variables are set
+// environment, in which the user may have set flags for other Espalier processes (ESPALIER_...). Arguments take
+// precedence over these variables. A variable that must not apply to the child, and that no argument replaces, is set
 // to an empty value, which counts as not set.
 #include "services/runner/run/commands.h"
 
+#include "absl/strings/str_join.h"
 #include "services/base/check.h"
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/runner/run/plugin_path.h"
 #include "services/runner/run/server_numbering.h"
 
@@ -12,12 +14,6 @@ namespace espalier::run {
 namespace {
 
 constexpr const char* kAnyPort = "127.0.0.1:0";
-
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ",") + text;
-  return joined;
-}
 
 process::ChildSpec MakeCommand(const Site& site, const std::string& program, const std::string& name) {
   // OMP_WAIT_POLICY: idle OpenMP threads that spin would take processor time from other processes of the machine.
@@ -58,7 +54,7 @@ process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& optio
                                       const PartitionerPeers& peers) {
   const std::string name = ToString(ChildId{Role::kPartitioner, peers.rank});
   process::ChildSpec spec = MakeCommand(site, "espalier-partitioner", name);
-  // --skip-start-files: Run has already checked the files that the job starts from.
+  // --skip-start-files: Run has already checked that the files exist that trainers read when they start.
   spec.arguments = {
       "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
       "--ready-file", site.paths.ReadyFile(name), "--json",   "--skip-start-files"};
@@ -103,7 +99,7 @@ process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, 
   const std::string name = ToString(ChildId{Role::kSampler, index});
   process::ChildSpec spec = MakeCommand(site, "espalier-sampler", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
-                    "--servers",      Joined(servers),
+                    "--servers",      absl::StrJoin(servers, ","),
                     "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),
@@ -119,7 +115,7 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
   const std::string name = ToString(ChildId{Role::kTrainer, rank});
   process::ChildSpec spec = MakeCommand(site, "espalier-trainer", name);
   spec.arguments = {"--job",          site.paths.JobFile(),
-                    "--servers",      Joined(peers.servers),
+                    "--servers",      absl::StrJoin(peers.servers, ","),
                     "--rank",         std::to_string(rank),
                     "--world-size",   std::to_string(job.trainer_replicas),
                     "--ready-file",   site.paths.ReadyFile(name),
@@ -130,7 +126,7 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
                     "--access",       options.access,
                     "--job-name",     job.name,
                     "--incarnation",  std::to_string(incarnation)};
-  if (!peers.samplers.empty()) Append(&spec.arguments, {"--samplers", Joined(peers.samplers)});
+  if (!peers.samplers.empty()) Append(&spec.arguments, {"--samplers", absl::StrJoin(peers.samplers, ",")});
   if (job.trainer_replicas > 1) {
     Append(&spec.arguments, {"--rendezvous", rank == 0 ? AddressAt(site.host, 0) : peers.rendezvous});
     if (!site.is_loopback()) Append(&spec.arguments, {"--local-address", site.host});
@@ -138,9 +134,12 @@ process::ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, 
   }
   if (options.audit) Append(&spec.arguments, {"--audit", site.paths.AuditFile(name)});
   SetMathThreads(job, &spec);
-  // Not inherited from the caller's environment.
-  spec.environment["ESPALIER_PARTITIONS"] = "";
-  spec.environment["ESPALIER_SHARED_ROW_MEMORY"] = "";
+  // Not inherited from the caller's environment, which may be that of a trainer.
+  for (const char* variable : {"ESPALIER_LOCAL_ADDRESS", "ESPALIER_PARTITIONS", "ESPALIER_POD_INDEX",
+                               "ESPALIER_RING_LISTEN", "ESPALIER_SAMPLERS", "ESPALIER_SHARED_ROW_FILE",
+                               "ESPALIER_SHARED_ROW_MEMORY", "ESPALIER_TRAINERS_PER_POD", "ESPALIER_TRAINER_IN_POD"}) {
+    spec.environment[variable] = "";
+  }
   return spec;
 }
 
@@ -151,15 +150,15 @@ process::ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, 
   spec.program = options.program.front();
   spec.arguments.assign(options.program.begin() + 1, options.program.end());
   spec.folder = site.working_folder;
-  const Result<rpc::HostPort> rendezvous = rpc::ParseHostPort(peers.rendezvous);
+  const Result<HostPort> rendezvous = ParseHostPort(peers.rendezvous);
   ESPALIER_CHECK(rendezvous.ok()) << rendezvous.status().message();
   // An empty value counts as not set and hides a variable of the caller's environment.
   spec.environment.merge(
       std::map<std::string, std::string>{{"ESPALIER_JOB", site.paths.JobFile()},
-                                         {"ESPALIER_SERVERS", Joined(peers.servers)},
+                                         {"ESPALIER_SERVERS", absl::StrJoin(peers.servers, ",")},
                                          {"ESPALIER_PARTITIONS", ""},
                                          {"ESPALIER_PARTITION_KEY", life.partition_key},
-                                         {"ESPALIER_SAMPLERS", Joined(peers.samplers)},
+                                         {"ESPALIER_SAMPLERS", absl::StrJoin(peers.samplers, ",")},
                                          {"ESPALIER_RANK", std::to_string(rank)},
                                          {"ESPALIER_WORLD_SIZE", std::to_string(job.trainer_replicas)},
                                          {"ESPALIER_INCARNATION", std::to_string(life.incarnation)},

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "services/rpc/address.h"
+#include "services/base/host_port.h"
 #include "services/telemetry/listen_socket.h"
 
 namespace espalier::run {
@@ -14,7 +14,7 @@ namespace {
 TEST(IsTakenTest, AgreesWithBind) {
   auto socket = telemetry::ListenOn("127.0.0.1:0");
   ASSERT_TRUE(socket.ok());
-  const uint16_t port = rpc::ParseHostPort(socket->address)->port;
+  const uint16_t port = ParseHostPort(socket->address)->port;
   EXPECT_TRUE(IsTaken("127.0.0.1", port));
   EXPECT_FALSE(IsTaken("127.0.0.2", port));
   EXPECT_FALSE(IsTaken("somewhere", port));

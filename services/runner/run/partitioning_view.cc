@@ -27,7 +27,7 @@ std::optional<PartitioningView> ParsePartitioningStatus(const std::string& json)
   }
   for (const auto& [key, what] : {std::pair("readBytes", "read"), std::pair("writtenBytes", "written")}) {
     const auto bytes = number(key);
-    if (bytes.value_or(0) > 0)
+    if (bytes.value_or(0) > 0 && *bytes < 0x1p64)
       view.text += std::string("  ") + what + " " + terminal::BytesText(static_cast<uint64_t>(*bytes));
   }
   return view;

@@ -23,8 +23,8 @@ Result<std::string> FindProgram(const std::string& program, const std::string& f
     const fs::path path = fs::absolute(fs::path(searched) / program, error);
     if (!searched.empty() && access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, error)) return path.string();
   }
-  return NotFound("the program " + program + " is in no folder of PATH (" + search_path +
-                  "); one of this folder is ./" + program);
+  return NotFound("the program " + program + " is in no folder of PATH (" + search_path + "); write ./" + program +
+                  " for a program in the working directory");
 }
 
 }  // namespace espalier::run

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "services/base/make_folder.h"
 #include "services/format/results/outputs_manifest.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/process.h"
@@ -14,9 +15,8 @@ namespace fs = std::filesystem;
 
 // Moves DIR/<key> to DIR/<name>. Does nothing if an earlier call has already moved it.
 Status Move(const fs::path& folder, const std::string& key, const std::string& name) {
+  RETURN_IF_ERROR(MakeFolder((folder / name).parent_path()));
   std::error_code error;
-  fs::create_directories((folder / name).parent_path(), error);
-  if (error) return FromErrno(error.value(), "making the folder " + (folder / name).parent_path().string());
   if (!fs::exists(folder / key, error) && fs::exists(folder / name, error)) return Status();
   fs::rename(folder / key, folder / name, error);
   return error ? FromErrno(error.value(), "moving " + (folder / key).string() + " to " + name) : Status();

@@ -1,6 +1,6 @@
 #include "services/runner/run/role.h"
 
-#include <charconv>
+#include "services/base/parse_number.h"
 
 namespace espalier::run {
 
@@ -24,10 +24,8 @@ std::optional<ChildId> ParseChildId(const std::string& name) {
   for (const Role role : {Role::kPartitioner, Role::kTrainer, Role::kSampler, Role::kServer}) {
     const std::string prefix = std::string(ToString(role)) + "-";
     if (!name.starts_with(prefix)) continue;
-    ChildId child{role, 0};
-    const char* const end = name.data() + name.size();
-    const auto [stopped, error] = std::from_chars(name.data() + prefix.size(), end, child.index);
-    if (error == std::errc() && stopped == end && ToString(child) == name) return child;
+    const auto index = ParseNumber<decltype(ChildId::index)>(std::string_view(name).substr(prefix.size()));
+    if (index && ToString(ChildId{role, *index}) == name) return ChildId{role, *index};
   }
   return std::nullopt;
 }

@@ -10,16 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/make_folder.h"
+
 namespace espalier::run {
 namespace {
 
 namespace fs = std::filesystem;
-
-Status MakeFolder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  return error ? FromErrno(error.value(), "making the folder " + path.string()) : Status();
-}
 
 Status Remove(const fs::path& path) {
   std::error_code error;
@@ -32,7 +28,7 @@ Status Remove(const fs::path& path) {
 constexpr const char* kLeftovers[] = {"manifest.json", "result.json", "metrics.jsonl", "model", "embeddings",
                                       "predictions",   "logits",      "tensorboard",   "audit"};
 
-// Checks that a folder that no run has used contains nothing that a run would replace.
+// Returns FailedPrecondition if `folder`, which no run has used, contains something that a run would replace.
 Status CheckFree(const fs::path& folder) {
   std::error_code ignored;
   std::vector<std::string> names(std::begin(kLeftovers), std::end(kLeftovers));

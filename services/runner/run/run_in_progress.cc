@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/file.h"
+#include "services/base/host_port.h"
 #include "services/base/pluralize.h"
 #include "services/job/checks/job_warnings.h"
-#include "services/rpc/address.h"
 #include "services/runner/run/admin_status.h"
 #include "services/runner/run/job_prefix.h"
 #include "services/runner/run/local_port.h"
@@ -75,8 +75,8 @@ std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
   return warnings;
 }
 
-// Returns the Stop for a child that could not be started. A missing program is the user's error (64) if it is the
-// user's program; a missing role binary is a broken installation (70).
+// Returns the Stop for a child that could not be started. If its executable is missing, the exit code is 64 for the
+// user's program, and 70 (a broken installation) for a binary of Espalier.
 Stop ToStop(const Status& status, bool has_program) {
   const ExitCode code = ToExitCode(status.code());
   if (code != ExitCode::kBadInput) return Stop{code, status.message()};
@@ -165,7 +165,7 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   if (is_program && start.child.index == 0) {
     const Result<uint16_t> port = site.rendezvous_port != 0 ? site.rendezvous_port : FindFreePort(site.host);
     if (!port.ok()) return Stop{ToExitCode(port.status().code()), port.status().message()};
-    peers_.rendezvous = rpc::ToString({site.host, *port});
+    peers_.rendezvous = ToString(HostPort{site.host, *port});
   }
   if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
     return Stop{ExitCode::kBug,
@@ -343,7 +343,7 @@ std::optional<Stop> RunInProgress::ProvidePartitions() {
   return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(provided.code()), provided.message()};
 }
 
-Life RunInProgress::MakeLife(ChildId child) const {
+Life RunInProgress::MakeStartSpec(ChildId child) const {
   const auto address = addresses_.find(child);
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
@@ -354,8 +354,8 @@ process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) c
   switch (child.role) {
     case Role::kPartitioner:
       return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersFor(child.index));
-    case Role::kServer: return ServerCommand(site, job, child.index, MakeLife(child));
-    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, MakeLife(child));
+    case Role::kServer: return ServerCommand(site, job, child.index, MakeStartSpec(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, MakeStartSpec(child));
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {

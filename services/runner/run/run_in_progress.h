@@ -85,7 +85,7 @@ class RunInProgress {
   std::optional<Stop> ReadPartitionerReport();
   std::optional<Stop> ProvidePartitions();
   process::ChildSpec MakeCommand(ChildId child, const Site& site) const;
-  Life MakeLife(ChildId child) const;
+  Life MakeStartSpec(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string FindReason(ChildId child) const;
   std::string FailureText(const Failure& failure) const;

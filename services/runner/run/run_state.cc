@@ -38,7 +38,8 @@ Result<RunState> ReadRunState(const std::string& path) {
   if (!document.is_object()) return fail("not a JSON object");
   RunState state;
   const auto incarnation = document.find("incarnation");
-  if (incarnation == document.end() || !incarnation->is_number_unsigned()) return fail("incarnation is not a number");
+  if (incarnation == document.end() || !incarnation->is_number_unsigned())
+    return fail("incarnation is not a whole number from 0");
   state.attempts.incarnation = incarnation->get<uint64_t>();
   const auto succeeded = document.find("succeeded");
   if (succeeded == document.end() || !succeeded->is_boolean()) return fail("succeeded is not true or false");

@@ -9,6 +9,8 @@
 
 #include "services/base/descriptor.h"
 #include "services/base/file.h"
+#include "services/base/make_folder.h"
+#include "services/base/write_all.h"
 #include "services/pki/certificates.h"
 
 namespace espalier::run {
@@ -28,9 +30,9 @@ std::string RandomName() {
 }
 
 Status MakePrivateFolder(const std::string& path) {
+  RETURN_IF_ERROR(MakeFolder(path));
   std::error_code error;
-  fs::create_directories(path, error);
-  if (!error) fs::permissions(path, fs::perms::owner_all, error);
+  fs::permissions(path, fs::perms::owner_all, error);
   return error ? FromErrno(error.value(), "making " + path) : Status();
 }
 
@@ -38,9 +40,7 @@ Status MakePrivateFolder(const std::string& path) {
 Status WritePrivate(const std::string& path, const std::string& text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.is_open()) return FromErrno(errno, "making " + path);
-  const ssize_t written = write(file.get(), text.data(), text.size());
-  const int error = written < 0 ? errno : ENOSPC;
-  return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error, "writing " + path);
+  return WriteAll(file.get(), text, path);
 }
 
 constexpr Role kRolesWithPeers[] = {Role::kTrainer, Role::kSampler, Role::kServer};

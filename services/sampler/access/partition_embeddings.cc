@@ -14,12 +14,12 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
                            std::to_string(kMaxWidth));
   }
   if (spec.num_trainers == 0 || spec.num_trainers > kMaxTrainers) {
-    return InvalidArgument("learnable rows of " + std::to_string(spec.num_trainers) + " trainers; expected 1 to " +
-                           std::to_string(kMaxTrainers));
+    return InvalidArgument("learnable rows that " + std::to_string(spec.num_trainers) +
+                           " trainers update; expected 1 to " + std::to_string(kMaxTrainers) + " trainers");
   }
   if (spec.first_version >= uint64_t{1} << 62) {
-    return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version) +
-                           "; expected less than 2^62");
+    return InvalidArgument("learnable rows with " + std::to_string(spec.first_version) +
+                           " steps at their creation; expected less than 2^62");
   }
   RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
   RETURN_IF_ERROR(CheckIsNotState(spec.id.name));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "services/base/check.h"
+#include "services/base/format_number.h"
 
 namespace espalier::sampler {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 // Returns InvalidArgument for a value outside [from, below), including NaN.
 Status CheckRange(const char* what, double value, double from, double below) {
   if (value >= from && value < below) return Status();
-  return InvalidArgument("sparse optimizer: " + std::string(what) + " is " + std::to_string(value) +
-                         ", expected from " + std::to_string(from) + " to below " + std::to_string(below));
+  return InvalidArgument("sparse optimizer: " + std::string(what) + " is " + FormatSignificant(value, 6) +
+                         ", expected from " + FormatSignificant(from, 6) + " to below " + FormatSignificant(below, 6));
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   }
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
-  // Epsilon must be positive: it is the divisor of rows whose gradients have all been 0.
+  // Epsilon must be positive: in the update of a row whose gradients have all been 0, the divisor can be epsilon alone.
   RETURN_IF_ERROR(CheckRange("epsilon", EpsilonFor(optimizer), 1e-30, kLarge));
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));

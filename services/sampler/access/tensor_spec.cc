@@ -1,5 +1,5 @@
-// Specifications may come from another process. CheckSpec checks the dtype, the number of dimensions and the size of a
-// row before the other checks, because RowElements and RowBytes do not detect an overflow.
+// Specifications may come from another process. CheckSpec checks the dtype, the number of dimensions and the number of
+// elements of a row before it calls RowBytes, because RowElements and RowBytes do not detect an overflow.
 #include "services/sampler/access/tensor_spec.h"
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 namespace espalier::sampler {
 namespace {
 
-// Returns InvalidArgument if `dtype` cannot represent the constant exactly. For 64-bit integers, constants of 2^53 or
-// more are refused, because a double does not represent all of them.
+// Returns InvalidArgument if `dtype` is not a floating-point type and does not have this value. For 64-bit integers,
+// constants below -2^53 and from 2^53 on are refused too, because a double does not represent all of them.
+// Floating-point types round any constant.
 Status CheckConstant(double value, DType dtype) {
   if (IsFloating(dtype)) return Status();
   const bool is_signed = ReducedDType(Reduction::kSum, dtype) == DType::kI64;
@@ -20,7 +21,7 @@ Status CheckConstant(double value, DType dtype) {
   const double end = std::ldexp(1.0, std::min(bits, 53));
   if (value == std::trunc(value) && value < end && value >= (is_signed ? -end : 0.0)) return Status();
   return InvalidArgument("the constant " + std::to_string(value) + " is not a value of " + ToString(dtype) +
-                         (bits > 53 ? " below 2^53" : ""));
+                         (bits > 53 ? std::string(is_signed ? " from -2^53" : " from 0") + " to below 2^53" : ""));
 }
 
 // Checks the name, "plugin/name", and that the arguments fit into one message.

@@ -74,6 +74,7 @@ class AuditReader {
 
   Status ReadNext() {
     const size_t bytes = std::fread(&next_, 1, sizeof(next_), file_.get());
+    if (std::ferror(file_.get())) return FromErrno(errno, "reading " + path_);
     has_next_ = bytes == sizeof(next_);
     if (bytes == 0 && std::feof(file_.get())) return Status();
     if (!has_next_) return DataLoss(path_ + ": truncated in the middle of a record");
@@ -95,8 +96,9 @@ Status KeepOnePerKey(std::vector<AuditRecord>& records) {
     if (kept == 0 || ToKey(records[kept - 1]) != ToKey(record)) {
       records[kept++] = record;
     } else if (!HaveSameDraw(records[kept - 1], record)) {
-      return DataLoss("two trainers drew different in-edges of node " + std::to_string(record.destination) +
-                      " (epoch " + std::to_string(record.epoch) + ", step " + std::to_string(record.step) + ", layer " +
+      return DataLoss("two trainers drew different in-edges of destination " + std::to_string(record.destination) +
+                      " (the original id of a node, or a hash of it and the time; epoch " +
+                      std::to_string(record.epoch) + ", step " + std::to_string(record.step) + ", layer " +
                       std::to_string(record.layer) + ", edge type " + std::to_string(record.edge_type) + ")");
     }
   }

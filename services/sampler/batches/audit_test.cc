@@ -96,7 +96,8 @@ TEST(AuditTest, FindsTrainersThatDrewDifferently) {
   const std::string two = WriteAudit("two", {SelectShare(2, 3, {{1, {6}}})});
   const Status status = MergeAudits({one, two}).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("node 1 (epoch 2, step 3"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("destination 1 (the original id of a node, or a hash of it and the time; epoch 2, step 3"));
 }
 
 TEST(AuditTest, RefusesDamagedFiles) {

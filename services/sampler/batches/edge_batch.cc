@@ -1,8 +1,8 @@
 #include "services/sampler/batches/edge_batch.h"
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/select_rows.h"
 #include "services/sampler/seeds/seed_order.h"
-#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
@@ -35,8 +35,9 @@ EdgesAndEnds SelectEdges(const GlobalBatch& batch, const std::vector<uint32_t>& 
     share.edges.sources.push_back(add_node(source_type, batch.sources[position]));
     share.edges.destinations.push_back(add_node(destination_type, batch.seeds[position]));
   }
-  share.edges.labels = RowsAt<uint32_t>(batch.rows, positions);
-  // Seeds are numbered over all types, so the rows of the type with the larger number follow those of the other type.
+  share.edges.labels = SelectRows<uint32_t>(batch.rows, positions);
+  // The seeds of all node types are numbered together, in the order of NodeTypeId. If the endpoints have two types, the
+  // rows of the second one therefore start after the seeds of the first.
   const auto move_behind = [&](NodeTypeId first, std::vector<uint32_t>& rows) {
     const auto num_first = static_cast<uint32_t>(share.nodes[first.value].size());
     for (uint32_t& row : rows) row += num_first;
@@ -54,9 +55,11 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckSeedTypes(query, schema));
   if (plan.label.empty()) return InvalidArgument("the plan names no label");
   const std::optional<EdgeTypeId> reverse = plan.exclude_reverse;
-  if (reverse.has_value() && (!plan.exclude_batch || reverse->value >= schema.num_edge_types() ||
-                              schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
-                              schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type))) {
+  if (!reverse.has_value()) return {};
+  if (!plan.exclude_batch) return InvalidArgument("the plan excludes the reverse edges of a batch, but not its edges");
+  RETURN_IF_ERROR(schema.CheckEdgeType(*reverse));
+  if (schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
+      schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type)) {
     return InvalidArgument("the reverse edge type does not reverse the node types of '" +
                            schema.EdgeType(plan.edge_type).Name() + "'");
   }

@@ -1,7 +1,7 @@
 // FetchEdges fetches the step's global batch and selects this trainer's share. MakeLinks draws the negatives of the
 // share by the global positions of its edges, so that they do not depend on the number of trainers. It masks the
 // negatives that are edges of the batch, and numbers all endpoints by node type. The sampler then expands these nodes
-// as seeds of several types, with the step's edges excluded.
+// as seeds of several types, with the step's edges excluded if LinkPlan::exclude_batch is set.
 #include "services/sampler/batches/link_batch.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/select_rows.h"
 #include "services/sampler/seeds/seed_order.h"
-#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
@@ -29,7 +29,7 @@ struct Negatives {
 // An edge of the batch, ordered by type first, so that the edges of one type and source are adjacent.
 using TypedEnds = std::tuple<uint16_t, GlobalNodeId, GlobalNodeId>;  // type, source, destination
 
-// Returns the seed of the negatives of edges that belong to `owner` (LinkPlan::owner).
+// Returns the random seed for drawing negatives. It differs by rank if each rank has its own edges (LinkPlan::owner).
 uint64_t DeriveNegativesSeed(uint64_t seed, Rank owner) {
   return owner == Rank(0) ? seed : RandomKey(seed, RandomPurpose::kNegatives, owner.value);
 }
@@ -81,7 +81,7 @@ class LinkBatchMaker {
   const GlobalBatch& batch() const { return batch_; }
 
   // Writes the distinct nodes of the share's pairs and negatives to `nodes`, one list for each NodeTypeId. Returns the
-  // pairs and negatives; their endpoints are row numbers in these lists, concatenated (LinkSeeds).
+  // pairs and negatives; each endpoint is the index of its node in the concatenation of these lists (LinkSeeds).
   Result<LinkSeeds> MakeLinks(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
@@ -141,12 +141,12 @@ class LinkBatchMaker {
     if (plan_.num_trainers > 1) query.positions = std::move(positions);
     for (const std::string& column : links_.edge_columns) {
       if (column == fetched_column) {
-        rows_[column] = RowsAt<uint32_t>(batch_.rows, share_);
+        rows_[column] = SelectRows<uint32_t>(batch_.rows, share_);
         continue;
       }
       query.edge_column = column;
       ASSIGN_OR_RETURN(const GlobalBatch mine, seeds_.SeedsOfStep(query, deadline_));
-      rows_[column] = RowsAt<uint32_t>(mine.rows, places);
+      rows_[column] = SelectRows<uint32_t>(mine.rows, places);
     }
     return {};
   }
@@ -196,7 +196,8 @@ class LinkBatchMaker {
     return negatives;
   }
 
-  // Draws count() nodes for each set, by the position of its last edge or, for kJoint, by the number of its group.
+  // Draws count() nodes for each set. The random stream of a set is the position of its only edge or, for kJoint, the
+  // number of its group.
   Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
     const uint64_t key = NegativesKey(negatives_seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
@@ -217,8 +218,8 @@ class LinkBatchMaker {
     return nodes;
   }
 
-  // For the sets s with types[s] == type, sets nodes[i] to the global id of originals[i]. A node that was drawn several
-  // times is looked up once.
+  // Looks up the nodes of the sets whose node type is `type`: writes the global id of originals[i] to nodes[i] for each
+  // entry i of such a set (types[i / count()] == type). A node that was drawn several times is looked up once.
   Status LookUpSets(NodeTypeId type, const std::vector<NodeTypeId>& types, const std::vector<OriginalNodeId>& originals,
                     std::vector<GlobalNodeId>& nodes) {
     std::vector<OriginalNodeId> distinct;
@@ -303,7 +304,7 @@ class LinkBatchMaker {
       if (i == negatives.set_ends[set]) ++set;
       const uint16_t type = batch_.types[share_[i]];
       const GlobalNodeId source = batch_.sources[share_[i]];
-      // A source has few edges of a type in a batch, so its range is searched once for all of its negatives.
+      // Finds the source's edges once. They are few, so looking up each negative among them is fast.
       const auto [first, last] = std::equal_range(
           edges.begin(), edges.end(), TypedEnds(type, source, GlobalNodeId(0)), [](const auto& a, const auto& b) {
             return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
@@ -329,7 +330,7 @@ class LinkBatchMaker {
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by index in links_.types
   GlobalBatch batch_;
-  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by JointKey first
+  std::vector<uint32_t> share_;         // positions in the batch, ascending; kJoint: by JointKey first
   std::map<std::string, Tensor> rows_;  // of the share's edges, by edge column
 };
 

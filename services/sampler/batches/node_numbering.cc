@@ -1,6 +1,6 @@
 // Each slot stores the stamp base_ + number of its node. StartBatch raises base_ above all stamps in use, which frees
-// every slot without touching memory; when 32 bits of stamps are used up, MakeRoom resets the table and restarts. Hash
-// tables use linear probing at a load of at most two thirds.
+// every slot without touching memory; when 32 bits of stamps are used up, MakeRoom resets the table and the stamps
+// begin at 1 again. Hash tables use linear probing at a load of at most two thirds.
 #include "services/sampler/batches/node_numbering.h"
 
 #include <algorithm>
@@ -49,9 +49,9 @@ void NodeNumbering::GrowTable(std::vector<S>& slots, uint64_t num_slots, std::sp
 }
 
 void NodeNumbering::MakeRoom(uint64_t num_new, std::span<const GlobalNodeId> nodes) {
-  ESPALIER_CHECK(nodes.size() == used_) << "the nodes of a batch belong to their numbering";
+  ESPALIER_CHECK(nodes.size() == used_) << "`nodes` was changed by other code than this NodeNumbering";
   const uint64_t wanted = std::min(nodes.size() + num_new, num_nodes_);
-  ESPALIER_CHECK(wanted < kMaxStamp) << "a mini-batch has fewer than 2^32 nodes of a type";
+  ESPALIER_CHECK(wanted < kMaxStamp) << "a mini-batch must have fewer than 2^32 - 1 nodes of a type";
   const bool restart = wanted > kMaxStamp - base_;
   if (restart) base_ = 1;
   if (is_direct_) {

@@ -1,7 +1,8 @@
-// A row is quantized in three scans: the largest weight determines a first power of two, the sum of the weights at that
-// scale determines the final one, and the last scan writes prefix sums. A draw is a search for a random target in the
-// prefix sums (PositionFinder). Draws without replacement first draw with replacement, then replace repetitions by
-// draws from the remaining weight: the target is shifted past the intervals of the positions drawn so far.
+// A row here is the in-edges of one node. Its weights are quantized in three scans: the largest weight determines a
+// first power of two, the sum of the weights at that scale determines the final one, and the last scan writes prefix
+// sums. A draw is a search for a random target in the prefix sums (PositionFinder). Draws without replacement first
+// draw with replacement, then replace repetitions by draws from the remaining weight: the target is shifted past the
+// intervals of the positions drawn so far.
 #include "services/sampler/draws/weighted_draws.h"
 
 #include <array>
@@ -18,8 +19,8 @@
 namespace espalier::sampler {
 namespace {
 
-// If a row's sum exceeds 32 bits, its weights are scaled so that it has this many. The 32nd bit is left for small
-// weights, which are raised to 1.
+// If the sum of a row's weights has more than 32 bits at the first scale, the final scale reduces it to this many bits.
+// The 32nd bit is left for the increase of small weights, which are raised to 1.
 constexpr int kSumBits = 31;
 
 Status BadWeight(uint64_t position, const std::string& value) {
@@ -58,8 +59,8 @@ uint64_t Quantize(ExactWeight weight, int shift) {
   return floored == 0 ? 1 : floored;
 }
 
-// Returns the exponent that scales the largest weight of a row, which has `largest_bits` bits, to just below 2^32.
-// Integers that are already small enough are not scaled.
+// Returns the exponent of the power of two that scales a row's largest weight from `largest_bits` bits to 32 bits.
+// Integers of at most 32 bits are not scaled.
 template <class T>
 int ComputeFirstShift(int largest_bits) {
   const int shift = 32 - largest_bits;
@@ -187,7 +188,7 @@ Status CheckWeightColumn(const Tensor& weights) {
     return InvalidArgument("weights are " + weights.ToString() + ", expected one number for each edge");
   }
   if (weights.dtype() == DType::kF16 || weights.dtype() == DType::kBF16) {
-    return InvalidArgument("weights are " + weights.ToString() + ", expected F32, F64 or an integer type");
+    return InvalidArgument("weights are " + weights.ToString() + ", expected F32, F64, an integer type or BOOL");
   }
   return {};
 }

@@ -56,7 +56,7 @@ std::vector<uint16_t> FindTypesOfPositions(const SeedQuery& query, PositionRange
   return types;
 }
 
-// Returns the index in the response of a position of the step; kUnfilled if the position was not requested.
+// Returns the index in the batch of the seed at `position` of the step; kUnfilled if query.positions lacks `position`.
 uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
   const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
@@ -128,7 +128,7 @@ Result<uint64_t> PartitionedGraph::Count(NodeTypeId type, const std::string& spl
   std::string existing;
   for (const GraphDescription::SplitCount& candidate : state_->description.splits) {
     const std::string type_name = book().schema().NodeTypeName(candidate.node_type);
-    existing += " '" + candidate.split + "' of '" + type_name + "'";
+    existing += std::string(existing.empty() ? "" : ", ") + "'" + candidate.split + "' of '" + type_name + "'";
     if (candidate.node_type != type || candidate.split != split) continue;
     switch (part) {
       case graph::SplitPartName::kTrain: return candidate.train;
@@ -137,14 +137,15 @@ Result<uint64_t> PartitionedGraph::Count(NodeTypeId type, const std::string& spl
     }
   }
   return NotFound("there is no split '" + split + "' of node type '" + book().schema().NodeTypeName(type) +
-                  "'; the graph has" + (existing.empty() ? " none" : existing));
+                  "'; the graph's splits of nodes are " + (existing.empty() ? "none" : existing));
 }
 
 Result<uint64_t> PartitionedGraph::CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) {
   RETURN_IF_ERROR(state_->CheckEdgeType(type));
   std::string existing;
   for (const GraphDescription::EdgeSplitCount& candidate : state_->description.edge_splits) {
-    existing += " '" + candidate.split + "' of '" + book().schema().EdgeType(candidate.edge_type).Name() + "'";
+    existing += std::string(existing.empty() ? "" : ", ") + "'" + candidate.split + "' of '" +
+                book().schema().EdgeType(candidate.edge_type).Name() + "'";
     if (candidate.edge_type != type || candidate.split != split) continue;
     switch (part) {
       case graph::SplitPartName::kTrain: return candidate.train;
@@ -153,7 +154,7 @@ Result<uint64_t> PartitionedGraph::CountOfEdges(EdgeTypeId type, const std::stri
     }
   }
   return NotFound("there is no split '" + split + "' of edge type '" + book().schema().EdgeType(type).Name() +
-                  "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
+                  "'; the graph's splits of edges are " + (existing.empty() ? "none" : existing));
 }
 
 Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadline deadline) {
@@ -232,7 +233,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
                   " seeds of step " + std::to_string(query.step));
 }
 
-// Splits long lists: the negatives of a step may exceed one message.
+// Looks up a long list in several requests: the negative nodes of a step may exceed one message.
 Result<std::vector<GlobalNodeId>> PartitionedGraph::ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                                 Deadline deadline) {
   if (nodes.size() <= kNodesPerLookUp) return LookUpChunk(type, nodes, deadline);

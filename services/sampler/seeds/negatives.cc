@@ -22,8 +22,8 @@ uint64_t MultiplyHigh(uint64_t a, uint64_t b) {
 
 Status CheckNegatives(const NegativeSpec& negatives) {
   if (negatives.count > 0 || negatives.kind == NegativeKind::kUniform) return {};
-  return InvalidArgument(std::string("0 negatives for each edge of kind ") + ToString(negatives.kind) +
-                         ": expected 1 or more, or the kind " + ToString(NegativeKind::kUniform) +
+  return InvalidArgument(std::string("0 negatives of kind ") + ToString(negatives.kind) +
+                         " for each edge: expected 1 or more, or the kind " + ToString(NegativeKind::kUniform) +
                          ", which allows 0 negatives");
 }
 
@@ -48,8 +48,9 @@ SeedQuery MakeInDegreeQuery(std::vector<EdgeTypeId> types, const std::string& sp
                             uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
   SeedQuery query;
   query.split = split;
-  // Negatives are taken from permutations of their own, one after the other. The remainder at the end of a permutation,
-  // which has fewer edges than a step needs, is skipped: otherwise a step's negatives would repeat these few edges.
+  // The edges are permuted independently of the order of the seeds, and each step takes the next edges of the
+  // permutation. When fewer edges are left than a step needs, the step begins another permutation: with the remainder
+  // alone, its negatives would repeat these few edges.
   query.seed = RandomKey(seed, RandomPurpose::kNegatives, epoch);
   query.batch_size = std::min(negatives_of_step, num_edges);
   const auto full_batches = static_cast<uint32_t>(std::min<uint64_t>(num_edges / query.batch_size, UINT32_MAX));

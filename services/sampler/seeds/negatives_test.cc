@@ -142,7 +142,7 @@ TEST(LinkPlanTest, RefusesInvalidEdgeTypesAndNumbersOfNegatives) {
   plan.links()->negatives.kind = NegativeKind::kJoint;
   EXPECT_EQ(
       refusal(plan),
-      "0 negatives for each edge of kind Joint: expected 1 or more, or the kind Uniform, which allows 0 negatives");
+      "0 negatives of kind Joint for each edge: expected 1 or more, or the kind Uniform, which allows 0 negatives");
   link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
   plan.links()->negatives.count = 1;

@@ -22,8 +22,9 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
   if (!has_shape_) {
     ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(rows.dtype())));
     if (static_cast<uint64_t>(count) > kMaxBytesOfRows / ItemSize(rows.dtype())) {
-      return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
-                               " alone, exceed " + std::to_string(kMaxBytesOfRows) + " bytes: use smaller batches");
+      return ResourceExhausted("the rows of " + std::to_string(num_seeds_) + " edges take more than " +
+                               std::to_string(kMaxBytesOfRows) + " bytes (partition " + std::to_string(partition) +
+                               " sent " + rows.ToString() + "): use smaller batches");
     }
     rows_ = Tensor::Zeros(rows.dtype(), shape);
     has_shape_ = true;

@@ -22,7 +22,7 @@ const char* ToString(E value) {
   for (const auto& [candidate, name] : Spelling<E>::kNames) {
     if (candidate == value) return name;
   }
-  ESPALIER_CHECK(false) << "an enum without a name";
+  ESPALIER_CHECK(false) << "an enum value without a name";
   return "";
 }
 

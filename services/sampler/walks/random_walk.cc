@@ -1,6 +1,7 @@
-// All walks advance together. For each step, walks that restart end first (one random word each); the remaining ones
-// form one hop query with fan-out 1 and the walk numbers in place of original ids as random streams. Walks whose node
-// has no in-edge to follow end there. Traces are written as rows of one array.
+// All walks advance together. A step first ends each walk with the step's restart probability (one random word per
+// walk and step). The remaining walks form one hop query with fan-out 1, whose random streams are the walk numbers
+// (NumberWalks) instead of original ids. Walks whose node has no in-edge to follow end there. Traces are rows of one
+// array.
 #include "services/sampler/walks/random_walk.h"
 
 #include <algorithm>
@@ -51,7 +52,8 @@ Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema
   return {};
 }
 
-// Returns the number of each walk, which selects its random words and is the same in every partitioning.
+// Returns the number of each walk, which selects its random words: (original id of the start) * walks_per_node + walk,
+// the same in every partitioning.
 Result<std::vector<uint64_t>> NumberWalks(PartitionedGraph& graph, NodeTypeId type,
                                           std::span<const GlobalNodeId> starts, uint32_t walks_per_node,
                                           Deadline deadline) {
@@ -78,9 +80,9 @@ class Walkers {
     walks_.nodes.assign(walks_.num_walks * (walks_.length + 1), kNoNode);
     for (size_t walk = 0; walk < walks_.num_walks; ++walk) {
       NodeAt(walk, 0) = starts[walk / options_.walks_per_node];
-      going_.push_back(walk);
+      active_walks_.push_back(walk);
     }
-    for (uint32_t step = 0; step < walks_.length && !going_.empty(); ++step) {
+    for (uint32_t step = 0; step < walks_.length && !active_walks_.empty(); ++step) {
       RETURN_IF_ERROR(TakeStep(step, deadline));
     }
     return std::move(walks_);
@@ -93,16 +95,16 @@ class Walkers {
   void EndWalks(uint32_t step) {
     if (options_.restart_probabilities.empty()) return;
     const uint64_t key = RandomKey(options_.seed, RandomPurpose::kWalkRestarts, options_.epoch, options_.step, step);
-    // Exact, because it multiplies a double by a power of two.
+    // The product is exact, because 2^32 is a power of two; the cast rounds it down.
     const auto bound = static_cast<uint64_t>(options_.restart_probabilities[step] * 0x1p32);
-    std::erase_if(going_, [&](size_t walk) { return DrawWord(key, numbers_[walk], 0) < bound; });
+    std::erase_if(active_walks_, [&](size_t walk) { return DrawWord(key, numbers_[walk], 0) < bound; });
   }
 
   Status TakeStep(uint32_t step, Deadline deadline) {
     EndWalks(step);
     std::vector<GlobalNodeId> current_nodes;
     std::vector<uint64_t> numbers;
-    for (const size_t walk : going_) {
+    for (const size_t walk : active_walks_) {
       current_nodes.push_back(NodeAt(walk, step));
       numbers.push_back(numbers_[walk]);
     }
@@ -116,19 +118,19 @@ class Walkers {
     ASSIGN_OR_RETURN(const HopSample hop, graph_.SampleInEdges(query, deadline));
     const RelationSample& drawn = hop.relations[0];
     std::vector<size_t> still_going;
-    for (size_t i = 0; i < going_.size(); ++i) {
+    for (size_t i = 0; i < active_walks_.size(); ++i) {
       if (drawn.offsets[i] == drawn.offsets[i + 1]) continue;
-      NodeAt(going_[i], step + 1) = drawn.sources[drawn.offsets[i]];
-      still_going.push_back(going_[i]);
+      NodeAt(active_walks_[i], step + 1) = drawn.sources[drawn.offsets[i]];
+      still_going.push_back(active_walks_[i]);
     }
-    going_ = std::move(still_going);
+    active_walks_ = std::move(still_going);
     return {};
   }
 
   PartitionedGraph& graph_;
   const WalkOptions& options_;
   const std::vector<uint64_t> numbers_;  // by walk
-  std::vector<size_t> going_;            // walks that have not ended
+  std::vector<size_t> active_walks_;     // walks that have not ended
   RandomWalks walks_;
 };
 

@@ -15,7 +15,7 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
                          "name of the job that --incarnation belongs to, the same as for its trainers; default: the "
                          "job without a name; requests of all jobs are served");
   app.add_option("--incarnation", flags->incarnation,
-                 "number of that job's restarts; requests of its earlier incarnations are refused")
+                 "that job's incarnation; requests of its earlier incarnations are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,

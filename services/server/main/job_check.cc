@@ -56,7 +56,7 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
     return MismatchError("negatives", ToString(negatives.kind), ToString(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
-    return MismatchError("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
+    return MismatchError("negatives per edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
   }
   if (!plan.links()->exclude_batch) {
     return FailedPrecondition("the stream may sample the step's own edges, but this sampler's job excludes them");
@@ -85,7 +85,8 @@ Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTra
     return MismatchError("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
   }
   if (stream.plan.split != training.task.split) return MismatchError("split", stream.plan.split, training.task.split);
-  // A model without message passing has no layers, which is compared as one layer that draws nothing.
+  // For a model without message passing, the job has no layers, and the stream has one layer that draws nothing
+  // (MakeSamplingSpec).
   const size_t num_layers = std::max<size_t>(1, training.sampling.layers.size());
   if (stream.spec.layers.size() != num_layers) {
     return MismatchError("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));

@@ -1,11 +1,11 @@
 #include "services/server/main/nonce_file.h"
 
+#include "services/base/write_all.h"
 #include "services/storage/files/scratch_folder.h"
 #include "services/telemetry/log.h"
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -54,7 +54,7 @@ Result<NonceFile> NonceFile::Create(const std::string& folder) {
   const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
   if (error) return FromErrno(error.value(), "resolving " + folder);
   RemoveAbandoned(absolute);
-  // Another process may remove the new file as abandoned before it is locked here. Then tries again with another name.
+  // Another process may remove the new file as abandoned before it is locked here: the loop then tries another name.
   constexpr int kTries = 10;
   Result<storage::FileLock> lock = Unavailable("never tried");
   std::string path;
@@ -64,9 +64,7 @@ Result<NonceFile> NonceFile::Create(const std::string& folder) {
   }
   if (!lock.ok()) return std::move(lock).status().While("making a file in " + absolute.string());
   NonceFile created(path, RandomHex(), *std::move(lock));
-  const std::string& nonce = created.nonce();
-  const ssize_t written = ::write(created.lock_.descriptor(), nonce.data(), nonce.size());
-  if (written != static_cast<ssize_t>(nonce.size())) return FromErrno(written < 0 ? errno : ENOSPC, "writing " + path);
+  RETURN_IF_ERROR(WriteAll(created.lock_.descriptor(), created.nonce(), path));
   return created;
 }
 

@@ -19,8 +19,7 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
   daemon::AddJobNameFlag(
       app, &flags->job_name,
       "the job's name at the graph servers, the same as for its trainers; default: the document's name");
-  app.add_option("--incarnation", flags->incarnation,
-                 "number of the job's restarts; default: the number that the servers report")
+  app.add_option("--incarnation", flags->incarnation, "the job's incarnation; default: the one that the servers report")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")
       ->envname("ESPALIER_CONNECT_SECONDS")

@@ -6,7 +6,6 @@
 #include "services/daemon/certificate_metrics.h"
 #include "services/daemon/service_process.h"
 #include "services/job/parsing/parse.h"
-#include "services/job/text/read_document.h"
 #include "services/rpc/address_range.h"
 #include "services/rpc/call_metrics.h"
 #include "services/server/main/job_check.h"
@@ -14,17 +13,13 @@
 #include "services/server/sampler_server.h"
 #include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::server {
 namespace {
 
 using telemetry::Level;
 using telemetry::Log;
-
-Result<job::ParsedJob> ReadJob(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
-  return job::ParseJob(path, text, {});
-}
 
 // A stop of the process ends the wait for graph servers and, later, the requests in progress.
 Result<client::Session> ConnectTo(const SamplerFlags& flags, const std::string& job_name,
@@ -78,10 +73,10 @@ int Main(int argc, char** argv) {
   SamplerFlags flags;
   AddSamplerFlags(app, &flags);
   return daemon::ParseAndRun(app, argc, argv, flags.process, [&]() -> Result<ExitCode> {
-    const Result<job::ParsedJob> job = ReadJob(flags.job_file);
-    if (!job.ok()) return static_cast<ExitCode>(daemon::Fail(job.status(), ExitCode::kBadDocument));
+    const Result<job::ParsedJob> job = job::ReadJob(flags.job_file);
+    if (!job.ok()) return static_cast<ExitCode>(telemetry::Fail(job.status(), ExitCode::kBadDocument));
     if (const Status tls = daemon::CheckTls(job->training, flags.process.tls); !tls.ok()) {
-      return static_cast<ExitCode>(daemon::Fail(tls, ExitCode::kBadDocument));
+      return static_cast<ExitCode>(telemetry::Fail(tls, ExitCode::kBadDocument));
     }
     return Run(flags, app, *job);
   });

@@ -376,7 +376,7 @@ TEST(JobCheckTest, LinksMustMatchJob) {
   stream.plan.links()->exclude_batch = true;
   stream.plan.links()->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("negatives of an edge 15, but this sampler's job has 16"));
+              HasSubstr("negatives per edge 15, but this sampler's job has 16"));
   stream.plan.links()->negatives.kind = sampler::NegativeKind::kUniform;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;

@@ -29,7 +29,7 @@ uint64_t NumBlocks(const BlockDownload& download) {
 // The journal begins after the bytes, aligned for its hashes.
 uint64_t JournalOffset(uint64_t size_bytes) { return (size_bytes + 7) / 8 * 8; }
 
-// A writable mapping of the whole partial file. Its blocks are allocated, so no write fails because the disk is full.
+// A writable mapping of the whole partial file. Its disk space is reserved, so no write fails because the disk is full.
 class WritableMapping {
  public:
   static Result<WritableMapping> Create(const PartialFile& file, uint64_t size_bytes) {
@@ -52,8 +52,8 @@ class WritableMapping {
   std::span<std::byte> bytes_;
 };
 
-// One download. Worker threads take the next block until none is left or one has failed. The calling thread reports the
-// progress and checks the deadline and stop requests.
+// One download. Worker threads take the next block until none is left or one has failed; they check the deadline before
+// each fetch. The calling thread reports the progress and checks for stop requests.
 class Downloader {
  public:
   Downloader(ObjectStore& store, const BlockDownload& download, const DownloadOptions& options,
@@ -80,7 +80,7 @@ class Downloader {
         MutexLock lock(&mutex_);
         working_ -= count - static_cast<int>(workers.size());
         if (workers.empty())
-          error_ = ResourceExhausted("downloading " + DescribeObject() + ": no thread: " + error.what());
+          error_ = ResourceExhausted("downloading " + DescribeObject() + ": cannot start a thread: " + error.what());
       }
       WaitForWorkers();
     }

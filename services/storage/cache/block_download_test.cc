@@ -184,7 +184,7 @@ TEST_P(BlockDownloadTest, ReportsThatNoThreadStarts) {
   const NoMoreThreads none;
   const auto path = Fetch(memory_, Download());
   EXPECT_EQ(path.status().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(path.status().message(), HasSubstr("graph: no thread: "));
+  EXPECT_THAT(path.status().message(), HasSubstr("graph: cannot start a thread: "));
   EXPECT_FALSE(IsThereUnderItsName());
 }
 

@@ -115,8 +115,8 @@ bool EvictNext(const fs::path& cache_folder, Content* content) {
 }
 
 // Evicts entries until `missing_bytes` more fit within max_bytes.
-Status KeepLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t missing_bytes, const std::string& path,
-                 Content* content) {
+Status EvictToLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t missing_bytes,
+                    const std::string& path, Content* content) {
   while (content->size_bytes + missing_bytes > max_bytes) {
     if (EvictNext(cache_folder, content)) continue;
     return ResourceExhausted("making room for " + std::to_string(missing_bytes) + " bytes of " + path + ": the cache " +
@@ -147,7 +147,7 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
   Content content;
   if (max_bytes > 0 && missing_bytes > 0) {
     ASSIGN_OR_RETURN(content, ReadContent(cache_folder));
-    RETURN_IF_ERROR(KeepLimit(cache_folder, max_bytes, missing_bytes, path, &content));
+    RETURN_IF_ERROR(EvictToLimit(cache_folder, max_bytes, missing_bytes, path, &content));
   }
   int error = AllocateBlocks(descriptor, size_bytes);
   if (IsOutOfSpace(error)) {

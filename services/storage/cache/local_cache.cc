@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "services/base/failpoint.h"
+#include "services/base/make_folder.h"
 #include "services/storage/cache/cache_room.h"
-#include "services/storage/files/make_folder.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {

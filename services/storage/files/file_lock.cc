@@ -8,19 +8,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "services/storage/files/open_file_name.h"
+
 namespace espalier::storage {
 namespace {
 
 // Acquire polls, because flock has no timeout.
 constexpr auto kPollInterval = std::chrono::milliseconds(5);
-
-// Returns whether `path` names the open file. If the file was unlinked or renamed after it was opened, a lock on it
-// does not exclude processes that open the path later.
-bool HasName(int descriptor, const std::string& path) {
-  struct stat open_file = {}, named_file = {};
-  return fstat(descriptor, &open_file) == 0 && stat(path.c_str(), &named_file) == 0 &&
-         open_file.st_dev == named_file.st_dev && open_file.st_ino == named_file.st_ino;
-}
 
 }  // namespace
 
@@ -33,7 +27,9 @@ Result<FileLock> FileLock::TryAcquire(const std::string& path, LockMode mode) {
     if (errno == EWOULDBLOCK) return Unavailable(path + " is locked by another process or thread");
     return FromErrno(errno, "locking " + path);
   }
-  if (!HasName(lock.file_.get(), path)) return Unavailable(path + " was replaced while it was locked");
+  // A lock on a file that no longer has this path does not exclude processes that open the path later.
+  if (!NamesOpenFile(path, lock.file_.get()))
+    return Unavailable(path + " was unlinked or replaced while it was being locked");
   return lock;
 }
 

@@ -18,7 +18,7 @@ Status CheckHostBucketName(const std::string& name) {
   if (good) return Status();
   return InvalidArgument("'" + name.substr(0, 64) +
                          "' is not a valid bucket name with ESPALIER_S3_ADDRESSING=virtual-host: expected 3 to 63 of "
-                         "a-z, 0-9, '.' and '-', with a letter or digit at both ends");
+                         "a-z, 0-9, '.' and '-', no '..', and a letter or digit at both ends");
 }
 
 // The rules: docs.ceph.com/en/latest/radosgw/s3/bucketops, with rgw_relaxed_s3_bucket_names.
@@ -30,8 +30,8 @@ Status CheckPathBucketName(const std::string& name) {
                     name.find("..") == std::string::npos;
   if (good) return Status();
   return InvalidArgument("'" + name.substr(0, 64) +
-                         "' is not a valid bucket name: expected 3 to 255 letters, digits, '.', '-' and '_', with a "
-                         "letter or digit at both ends");
+                         "' is not a valid bucket name: expected 3 to 255 letters, digits, '.', '-' and '_', no "
+                         "'..', and a letter or digit at both ends");
 }
 
 // Returns the path of an endpoint without a trailing slash.
@@ -46,7 +46,8 @@ Result<std::string> CheckEndpointPath(const http::Url& endpoint) {
                     (path + "/").find("/../") == std::string::npos;
   if (good) return path;
   return InvalidArgument("the path of the S3 endpoint " + endpoint.Origin() +
-                         "/... is not valid: expected letters, digits, '-', '.', '_' and '~' between single slashes");
+                         "/... is not valid: expected letters, digits, '-', '.', '_' and '~' between single slashes, "
+                         "and no segment '.' or '..'");
 }
 
 }  // namespace

@@ -19,15 +19,17 @@ bool CredentialCache::IsUsable(seconds margin) const {
   return current_.has_value() && (!current_->expires || now_() + margin < *current_->expires);
 }
 
+bool CredentialCache::IsRefreshDue() const {
+  return !IsUsable(kRefreshBefore) && !(next_refresh_ && now_() < *next_refresh_);
+}
+
 Result<Credentials> CredentialCache::Get(Deadline deadline) {
   {
     MutexLock lock(&mutex_);
-    const bool is_usable = IsUsable(seconds(0));
-    const bool is_due = !IsUsable(kRefreshBefore) && !(next_refresh_ && now_() < *next_refresh_);
-    if (is_usable && (!is_due || is_fetching_)) return *current_;
+    if (IsUsable(seconds(0)) && (!IsRefreshDue() || is_fetching_)) return *current_;
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_fetching_; };
     if (!mutex_.AwaitBefore(deadline, is_free)) return DeadlineExceeded("waiting for credentials: " + Describe());
-    if (IsUsable(kRefreshBefore)) return *current_;  // another thread has refreshed them
+    if (IsUsable(seconds(0)) && !IsRefreshDue()) return *current_;  // another thread has refreshed them
     is_fetching_ = true;
   }
   Result<Credentials> fetched = FetchNow(deadline);

@@ -18,8 +18,8 @@ class CredentialSource {
   virtual ~CredentialSource() = default;
   // Returns a description for messages, such as "web identity of role arn:...".
   virtual std::string Describe() const = 0;
-  // Returns new credentials. Errors: PermissionDenied, FailedPrecondition (invalid configuration), Unavailable,
-  // DeadlineExceeded.
+  // Returns new credentials. Errors: PermissionDenied, FailedPrecondition (invalid configuration), DataLoss (invalid
+  // response), Unavailable, DeadlineExceeded, and those of ReadSmallFile (small_file.h) for a source with a file.
   virtual Result<Credentials> Fetch(Deadline deadline) = 0;
   // Returns false if fetching again returns the same credentials.
   virtual bool IsRenewable() const = 0;
@@ -34,7 +34,7 @@ class CredentialCache {
       : source_(std::move(source)), now_(std::move(now)) {}
 
   // Returns credentials that have not expired; fetches them first if there are none or if a refresh is due. Errors are
-  // those of CredentialSource::Fetch.
+  // those of CredentialSource::Fetch; PermissionDenied also if the fetched credentials have expired.
   Result<Credentials> Get(Deadline deadline);
   // Discards the credentials with this ID, which the service has rejected, so that the next Get fetches new ones.
   // Returns false and discards nothing if the source has no others (IsRenewable).
@@ -44,6 +44,7 @@ class CredentialCache {
  private:
   // Returns whether there are credentials that do not expire within `margin`.
   bool IsUsable(std::chrono::seconds margin) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRefreshDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<Credentials> FetchNow(Deadline deadline);
 
   const std::unique_ptr<CredentialSource> source_;

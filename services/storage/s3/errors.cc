@@ -84,7 +84,8 @@ StatusCode ToCode(const S3Error& error) {
               {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
     return StatusCode::kInvalidArgument;
   }
-  // Unimplemented: other services accept the request; this service lacks a feature, or its configuration is wrong.
+  // Unimplemented: other services accept the request. This service lacks a feature, or the configured region or
+  // endpoint is wrong.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
   if (IsOfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {
@@ -101,7 +102,7 @@ StatusCode ToCode(const S3Error& error) {
   }
 }
 
-// Returns the remedy for the end of the message; "" if the service's message suffices.
+// Returns advice to the user for the end of the message; "" if the service's message suffices.
 std::string HintFor(const S3Error& error) {
   static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION without a document";
   static const std::string endpoint_setting = "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document";
@@ -166,7 +167,8 @@ bool IsAboutTheObject(const S3Error& error) {
 S3Error ParseError(const http::Response& response) {
   S3Error error{.http_status = response.status};
   if (const std::string* region = response.Header("x-amz-bucket-region"); region != nullptr && response.status != 200) {
-    // With these statuses, the header's region differs from that of the request. Other responses have the header too.
+    // With these statuses, a wrong region may be the cause; the caller compares the header's region with that of the
+    // request. Other responses have the header too.
     if (response.status == 301 || response.status == 307 || response.status == 400) {
       error.region = IsRegion(*region) ? *region : "";
     }
@@ -223,7 +225,8 @@ Remedy RemedyFor(const S3Error& error) {
 }
 
 Status ToStatus(const S3Error& error, const std::string& doing) {
-  std::string message = doing + ": the service responded with " + std::to_string(error.http_status);
+  std::string message = doing + ": the service responded with ";
+  message += error.is_of_one_key ? "the error" : std::to_string(error.http_status);
   if (!error.code.empty()) message += " " + error.code;
   if (!error.message.empty()) message += ": " + error.message;
   message += HintFor(error);

@@ -10,6 +10,9 @@ namespace espalier::storage {
 // docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 struct S3Error {
   int http_status = 0;
+  // Whether this is the error of one key in the response to DeleteObjects. Such an error has no HTTP status of its own;
+  // http_status is then the one that DeleteObject would have.
+  bool is_of_one_key = false;
   std::string code;        // "SlowDown"; "" if the response has no body, as for HEAD
   std::string message;     // printable and short
   bool is_page = false;    // the body is text or HTML instead of an S3 error, as from a proxy or a TLS port
@@ -23,15 +26,15 @@ struct S3Error {
 // fields that cannot be parsed. For a page, `message` is the first line or the title.
 S3Error ParseError(const http::Response& response);
 
-// Returns whether an error concerns the object: false for a 404 that is about the bucket or the access key, or that is
-// not from an S3 service (is_page or is_bare).
+// Returns false for a 404 that is about the bucket or the access key instead of the object, or that is not from an S3
+// service (is_page or is_bare). Returns true for every other error.
 bool IsAboutTheObject(const S3Error& error);
 
 // What the client does about an error.
 enum class Remedy {
   kNone,      // the same request fails again
   kRetry,     // send the request again later
-  kResend,    // send the damaged body again; if the error repeats, the service causes it
+  kResend,    // the body arrived damaged: send the request again; if the error repeats, the service causes it
   kRenew,     // send the request again with other credentials
   kSetClock,  // send the request again with the service's time in the signature
 };

@@ -1,8 +1,10 @@
 // Credentials over HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
-// instances (IMDSv2: a PUT for a session, then two GETs). All responses are JSON with the same fields.
+// instances (IMDSv2: a PUT for a session, a GET for the role's name, a GET for its credentials). The response with the
+// credentials is JSON with the same fields everywhere.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/base/percent_encoding.h"
 #include "services/http/url.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/small_file.h"
@@ -101,7 +103,7 @@ class InstanceSource final : public CredentialSource {
                      SendRequest(transport_, {.method = "GET", .url = roles_url, .headers = headers}, deadline));
     const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
     if (role.empty()) return FailedPrecondition("the EC2 instance has no IAM role");
-    const std::string url = roles_url + http::PercentEncode(role, http::SlashEncoding::kEncode);
+    const std::string url = roles_url + PercentEncode(role, SlashEncoding::kEncode);
     ASSIGN_OR_RETURN(const std::string body,
                      SendRequest(transport_, {.method = "GET", .url = url, .headers = headers}, deadline));
     return ParseCredentials(body);

@@ -6,21 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "services/base/ascii.h"
-#include "services/http/url.h"
+#include "services/base/parse_number.h"
+#include "services/base/percent_encoding.h"
 
 namespace espalier::storage {
 namespace {
-
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 bool IsWebPage(const std::string& body) {
   const std::string beginning = ToLowerAscii(body.substr(0, 256));
@@ -80,7 +73,7 @@ Status CheckSender(const http::Response& response, const S3Request& request) {
 
 Result<uint64_t> ParseContentLength(const http::Response& response) {
   const std::string* const text = response.Header("content-length");
-  const std::optional<uint64_t> length = text == nullptr ? std::nullopt : ParseNumber(*text);
+  const std::optional<uint64_t> length = text == nullptr ? std::nullopt : ParseNumber<uint64_t>(*text);
   if (!length) return DataLoss("the service's response has no valid Content-Length");
   return *length;
 }
@@ -90,9 +83,9 @@ Result<ContentRange> ParseContentRange(const http::Response& response) {
   const std::string_view text = header == nullptr ? std::string_view() : *header;
   const size_t dash = text.find('-'), slash = text.find('/');
   if (text.starts_with("bytes ") && dash != text.npos && slash != text.npos && dash < slash) {
-    const auto first = ParseNumber(text.substr(6, dash - 6));
-    const auto last = ParseNumber(text.substr(dash + 1, slash - dash - 1));
-    const auto total = ParseNumber(text.substr(slash + 1));
+    const auto first = ParseNumber<uint64_t>(text.substr(6, dash - 6));
+    const auto last = ParseNumber<uint64_t>(text.substr(dash + 1, slash - dash - 1));
+    const auto total = ParseNumber<uint64_t>(text.substr(slash + 1));
     if (first && last && total && *first <= *last && *last < *total) return ContentRange{*first, *last, *total};
   }
   return DataLoss("the service's response to a range has no valid Content-Range");
@@ -117,9 +110,9 @@ Result<ListPage> ParseListPage(const std::string& body) {
   for (const pugi::xml_node entry : root.children("Contents")) {
     ObjectInfo object{.key = entry.child_value("Key"), .etag = entry.child_value("ETag")};
     if (is_encoded) {
-      ASSIGN_OR_RETURN(object.key, http::PercentDecode(object.key, http::PlusDecoding::kSpace));
+      ASSIGN_OR_RETURN(object.key, PercentDecode(object.key, PlusDecoding::kSpace));
     }
-    const std::optional<uint64_t> size_bytes = ParseNumber(entry.child_value("Size"));
+    const std::optional<uint64_t> size_bytes = ParseNumber<uint64_t>(entry.child_value("Size"));
     if (object.key.empty() || !size_bytes) return DataLoss("an object in the service's listing has no key or no size");
     object.size_bytes = *size_bytes;
     page.objects.push_back(std::move(object));

@@ -5,13 +5,13 @@
 #include "services/storage/s3/s3_client.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "services/base/hash.h"
+#include "services/base/parse_number.h"
 #include "services/base/sha256.h"
 #include "services/storage/s3/responses.h"
 #include "services/telemetry/log.h"
@@ -41,9 +41,8 @@ uint64_t RandomSeed() {
 milliseconds ParseRetryAfter(const http::Response& response) {
   const std::string* const text = response.Header("retry-after");
   if (text == nullptr) return milliseconds(0);
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc() || end != text->data() + text->size() || number < 0) return milliseconds(0);
+  const int64_t number = ParseNumber<int64_t>(*text).value_or(0);
+  if (number < 0) return milliseconds(0);
   return std::min<milliseconds>(kMaxRetryAfter, seconds(std::min<int64_t>(number, kMaxRetryAfter.count())));
 }
 
@@ -119,8 +118,8 @@ Status S3Client::MakeFinalError(const Status& last, int num_requests) const {
   return Status(last.code(), last.message() + text);
 }
 
-// Sends one request. `end` is the end of the call: the request gets the remaining time, but always enough for a service
-// to respond (ServiceSilence::shortest).
+// Sends one request. `end` is the end of the call. The service has the remaining time to respond, but at most
+// kResponseTime and at least ServiceSilence::shortest; call.extra_time and the time of the transfer are added to that.
 S3Client::Outcome S3Client::SendAttempt(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress) {
   const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
   const nanoseconds remaining = std::max(end.Remaining(*options_.clock), silence_.shortest());
@@ -149,8 +148,8 @@ S3Client::Outcome S3Client::SendAttempt(const S3Bucket& bucket, const S3Call& ca
 }
 
 // Responses to HEAD have no body, so a missing bucket looks like a missing object, and a wrong region like an expired
-// token. If the difference matters, requests one byte of the object, and returns the error response to that request
-// instead of `response`.
+// token. If the difference matters, requests one byte of the object, and returns the response to that request instead
+// of `response` if it shows the cause.
 http::Response S3Client::ExplainHeadError(http::Response response, const S3Bucket& bucket, const S3Call& call,
                                           const Credentials& credentials, const http::SendOptions& how) {
   if (call.request.method != "HEAD") return response;

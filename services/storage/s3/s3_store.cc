@@ -1,7 +1,8 @@
-// S3Client sends and retries the requests. S3Store checks the responses and handles services without conditional
-// writes (PutWithoutCondition) and without the deletion of several objects in one request (DeleteBatch). Large ranges
-// are read in pieces, all of one version of the object (its ETag). Each write has a random writer name, so that a
-// repeated write can distinguish its own object, whose response was lost, from another writer's object.
+// S3Client sends and retries the requests. S3Store checks the responses and handles services that lack conditional
+// writes (PutWithoutCondition) or the deletion of several objects in one request (DeleteBatch). Large ranges are read
+// in pieces; if the object has a strong ETag, all pieces are of one version of the object. Each write has a random
+// writer name: if the response was lost and the write is repeated, the name tells whether the existing object is the
+// writer's own or that of another writer.
 #include "services/storage/s3/s3_store.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ bool IsWrittenBy(const http::Response& head, const std::string& writer) {
   return found != nullptr && *found == writer;
 }
 
-// Checks the response to the request of a piece. Accepts a piece that is short because the object ends in it.
+// Checks the response to the request for the piece `range`. Accepts a shorter piece if the object ends within `range`.
 Status CheckPiece(const http::Response& response, ByteRange range) {
   if (response.status != 206)
     return Unimplemented("the service ignores the requested range and sends the whole object");
@@ -50,10 +51,20 @@ Status CheckDeletions(const http::Response& response) {
   ASSIGN_OR_RETURN(const std::vector<DeleteFailure> failures, ParseDeleteResult(response.body));
   for (const DeleteFailure& failure : failures) {
     if (failure.code == "NoSuchKey") continue;
-    S3Error error{.http_status = failure.code == "AccessDenied" ? 403 : 500, .code = failure.code.substr(0, 100)};
-    return ToStatus(error, failure.key.substr(0, kMaxKeyBytes));
+    const S3Error error{.http_status = failure.code == "AccessDenied" ? 403 : 500,
+                        .is_of_one_key = true,
+                        .code = failure.code.substr(0, 100)};
+    return ToStatus(error, "deleting " + failure.key.substr(0, kMaxKeyBytes));
   }
   return Status();
+}
+
+// Returns OK if `head`, the response to HEAD after a PUT of this writer, shows this writer's object; AlreadyExists if
+// it shows another writer's; Aborted if the object has been deleted since.
+Status CheckWriter(const Result<http::Response>& head, const std::string& writer, const std::string& uri) {
+  if (head.status().code() == StatusCode::kNotFound) return Aborted(uri + " was deleted while it was written");
+  if (!head.ok()) return head.status();
+  return IsWrittenBy(*head, writer) ? Status() : AlreadyExists(uri + " exists");
 }
 
 }  // namespace
@@ -165,7 +176,7 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   ASSIGN_OR_RETURN(const std::string bucket_key, ToBucketKey(key));
   RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   const std::string uri = ToUri(key);
-  // Services that do not support the condition ignore it. Checking first protects at least existing objects.
+  // Some services ignore the condition. For these, checking first protects at least objects that exist already.
   const Result<http::Response> found = SendHead(bucket_key, uri);
   if (found.ok()) return AlreadyExists(uri + " exists");
   if (found.status().code() != StatusCode::kNotFound) return found.status();
@@ -178,12 +189,12 @@ Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> b
   if (response.status == 501) return PutWithoutCondition(bucket_key, uri, bytes);
   if (response.status != 412) return Status();
   // The existing object may be this writer's own, from a request whose response was lost.
-  ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
-  return IsWrittenBy(head, writer) ? Status() : AlreadyExists(uri + " exists");
+  return CheckWriter(SendHead(bucket_key, uri), writer, uri);
 }
 
-// The caller has just checked that the key does not exist. Of two concurrent writers, the last one wins. The first one
-// returns AlreadyExists, unless its second check comes before the write of the other.
+// The caller has just checked that the key does not exist. Of two concurrent writers, the one that writes last wins.
+// The other one finds the winner's object in its check after the write and returns AlreadyExists, unless that check
+// comes before the winner's write.
 Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::string& uri,
                                     std::span<const std::byte> bytes) {
   const std::string writer = MakeWriterName();
@@ -191,8 +202,7 @@ Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::st
                     .doing = "writing " + uri,
                     .transfer_bytes = bytes.size()};
   RETURN_IF_ERROR(client_->Send(bucket_, call).status());
-  ASSIGN_OR_RETURN(const http::Response head, SendHead(bucket_key, uri));
-  return IsWrittenBy(head, writer) ? Status() : AlreadyExists(uri + " exists");
+  return CheckWriter(SendHead(bucket_key, uri), writer, uri);
 }
 
 Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
@@ -239,7 +249,7 @@ Status S3Store::Delete(const std::string& key) {
       .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + ToUri(key), .known_statuses = {404}};
   const Status deleted = client_->Send(bucket_, call).status();
   if (deleted.code() != StatusCode::kPermissionDenied) return deleted;
-  // Deleting an object that does not exist succeeds and needs no permission.
+  // Delete succeeds if the object does not exist, even without the permission to delete it.
   return SendHead(bucket_key, ToUri(key)).status().code() == StatusCode::kNotFound ? Status() : deleted;
 }
 

@@ -382,7 +382,7 @@ TEST_F(S3StoreTest, ReportsKeysThatWereNotDeleted) {
   S3Store store = Store(script);
   const Status denied = store.DeleteMany(std::vector<std::string>{"a", "b"});
   EXPECT_EQ(denied.code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(denied.message(), HasSubstr("jobs/1/a"));
+  EXPECT_THAT(denied.message(), HasSubstr("deleting jobs/1/a: the service responded with the error AccessDenied"));
   EXPECT_TRUE(store.DeleteMany(std::vector<std::string>{"a", "b"}).ok()) << "tried again";
 }
 

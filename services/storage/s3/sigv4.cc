@@ -9,8 +9,8 @@
 
 #include "services/base/ascii.h"
 #include "services/base/check.h"
+#include "services/base/percent_encoding.h"
 #include "services/base/sha256.h"
-#include "services/http/url.h"
 
 namespace espalier::storage {
 namespace {
@@ -75,14 +75,13 @@ std::string CredentialScope(const SigningScope& scope) {
 }  // namespace
 
 std::string CanonicalPath(std::string_view path) {
-  return path.empty() ? "/" : http::PercentEncode(path, http::SlashEncoding::kKeep);
+  return path.empty() ? "/" : PercentEncode(path, SlashEncoding::kKeep);
 }
 
 std::string CanonicalQuery(const QueryParameters& query) {
   QueryParameters encoded;
   for (const auto& [name, value] : query) {
-    encoded.emplace_back(http::PercentEncode(name, http::SlashEncoding::kEncode),
-                         http::PercentEncode(value, http::SlashEncoding::kEncode));
+    encoded.emplace_back(PercentEncode(name, SlashEncoding::kEncode), PercentEncode(value, SlashEncoding::kEncode));
   }
   std::sort(encoded.begin(), encoded.end());
   std::string text;

@@ -1,8 +1,10 @@
 #include "services/storage/s3/time_text.h"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
+
+#include "services/base/parse_number.h"
 
 namespace espalier::storage {
 namespace {
@@ -12,13 +14,12 @@ namespace chrono = std::chrono;
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-// Returns the number formed by `length` digits at `begin`, or -1 if there are other characters.
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Returns the number formed by `length` digits at `begin`, or -1 if there are other characters or fewer.
 int ParseDigits(std::string_view text, size_t begin, size_t length) {
-  if (begin + length > text.size()) return -1;
-  int number = 0;
-  const char* const first = text.data() + begin;
-  const auto [end, error] = std::from_chars(first, first + length, number);
-  return error == std::errc() && end == first + length && *first != '-' ? number : -1;
+  if (begin + length > text.size() || text[begin] == '-') return -1;
+  return ParseNumber<int>(text.substr(begin, length)).value_or(-1);
 }
 
 struct TimeOfDay {
@@ -34,7 +35,7 @@ std::optional<TimeOfDay> ParseTimeOfDay(std::string_view text, size_t begin) {
   return good ? std::optional(time) : std::nullopt;
 }
 
-// Returns nullopt if there is no such date or `time` is nullopt.
+// Returns nullopt if the date does not exist or is before 1970, or if `time` is nullopt.
 std::optional<WallTime> ToWallTime(int year, int month, int day, std::optional<TimeOfDay> time) {
   if (year < 1970 || month < 1 || day < 1 || !time) return std::nullopt;
   const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),
@@ -63,14 +64,20 @@ std::string FormatBasicUtc(WallTime time) {
 std::optional<WallTime> ParseExtendedUtc(std::string_view text) {
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text.back() != 'Z')
     return std::nullopt;
-  if (text.size() > 20 && text[19] != '.') return std::nullopt;
+  const std::string_view fraction = text.substr(19, text.size() - 20);  // ".123", or "" without one
+  if (!fraction.empty() &&
+      (fraction[0] != '.' || fraction.size() == 1 || !std::all_of(fraction.begin() + 1, fraction.end(), IsDigit)))
+    return std::nullopt;
   return ToWallTime(ParseDigits(text, 0, 4), ParseDigits(text, 5, 2), ParseDigits(text, 8, 2),
                     ParseTimeOfDay(text, 11));
 }
 
 std::optional<WallTime> ParseHttpDate(std::string_view text) {
   // The other two forms of RFC 9110 are obsolete: servers must not send them.
+  constexpr std::string_view kDays = "MonTueWedThuFriSatSun";
   if (text.size() != 29 || !text.ends_with(" GMT") || text.substr(3, 2) != ", ") return std::nullopt;
+  const size_t day = kDays.find(text.substr(0, 3));
+  if (day == kDays.npos || day % 3 != 0 || text[7] != ' ' || text[11] != ' ' || text[16] != ' ') return std::nullopt;
   int month = 0;
   for (size_t i = 0; i < kMonths.size(); ++i) {
     if (text.substr(8, 3) == kMonths[i]) month = static_cast<int>(i) + 1;

@@ -2,7 +2,7 @@
 // XML (docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html).
 #include <pugixml.hpp>
 
-#include "services/http/url.h"
+#include "services/base/percent_encoding.h"
 #include "services/storage/s3/bucket.h"
 #include "services/storage/s3/credential_sources.h"
 #include "services/storage/s3/errors.h"
@@ -44,9 +44,7 @@ class WebIdentitySource final : public CredentialSource {
 
   Result<Credentials> Fetch(Deadline deadline) override {
     ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(token_file_));
-    const auto encoded = [](const std::string& text) {
-      return http::PercentEncode(text, http::SlashEncoding::kEncode);
-    };
+    const auto encoded = [](const std::string& text) { return PercentEncode(text, SlashEncoding::kEncode); };
     const std::string form = "Action=AssumeRoleWithWebIdentity&RoleArn=" + encoded(role_arn_) +
                              "&RoleSessionName=" + encoded(session_name_) +
                              "&Version=2011-06-15&WebIdentityToken=" + encoded(token);

@@ -5,8 +5,8 @@
 
 #include "services/base/check.h"
 #include "services/base/hash.h"
+#include "services/base/percent_encoding.h"
 #include "services/base/sha256.h"
-#include "services/http/url.h"
 #include "services/storage/testing/scripted_transport.h"
 
 namespace espalier::storage {
@@ -15,7 +15,7 @@ namespace {
 constexpr char kOrigin[] = "http://s3.test";
 
 std::string Decoded(std::string_view text) {
-  Result<std::string> decoded = http::PercentDecode(text, http::PlusDecoding::kKeep);
+  Result<std::string> decoded = PercentDecode(text, PlusDecoding::kKeep);
   return decoded.ok() ? *std::move(decoded) : "%";
 }
 
@@ -266,7 +266,7 @@ http::Response FakeS3::List(const Request& request) const {
   size_t num_keys = 0;
   auto it = after.empty() ? objects_.lower_bound(prefix) : objects_.upper_bound(after);
   for (; it != objects_.end() && it->first.starts_with(prefix) && num_keys < page_size_; ++it, ++num_keys) {
-    xml += "<Contents><Key>" + http::PercentEncode(it->first, http::SlashEncoding::kKeep) + "</Key><Size>" +
+    xml += "<Contents><Key>" + PercentEncode(it->first, SlashEncoding::kKeep) + "</Key><Size>" +
            std::to_string(it->second.bytes.size()) + "</Size></Contents>";
     last = it->first;
   }

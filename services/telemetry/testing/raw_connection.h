@@ -8,6 +8,7 @@
 #include <string>
 
 #include "services/base/check.h"
+#include "services/base/host_port.h"
 #include "services/telemetry/listen_socket.h"
 
 namespace espalier::telemetry {
@@ -19,7 +20,7 @@ class RawConnection {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    ESPALIER_CHECK(getaddrinfo(at->host.c_str(), at->port.c_str(), &hints, &found) == 0);
+    ESPALIER_CHECK(getaddrinfo(at->host.c_str(), std::to_string(at->port).c_str(), &hints, &found) == 0);
     descriptor_ = socket(found->ai_family, found->ai_socktype, 0);
     const int error = connect(descriptor_, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);

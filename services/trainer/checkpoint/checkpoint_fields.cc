@@ -8,6 +8,7 @@
 #include <charconv>
 #include <type_traits>
 
+#include "absl/strings/str_join.h"
 #include "services/job/enum_names.h"
 #include "services/job/sampling/link_plan.h"
 
@@ -31,11 +32,7 @@ std::string ToText(double value) {
   return error == std::errc() ? std::string(text, end) : std::to_string(value);
 }
 
-std::string ToText(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
+std::string ToText(const std::vector<std::string>& names) { return absl::StrJoin(names, ","); }
 
 // Returns `name`, or, if it is "" and the graph has one node type, the name of that type. So the field does not depend
 // on whether the document names the type.
@@ -64,7 +61,7 @@ std::string ToText(const std::vector<job::SamplingLayer>& layers) {
   return text;
 }
 
-// Adds the fields that only models with attention, or only user modules, have.
+// Adds the fields of models with attention, or the field of user modules. Other models have none of these.
 void AddModelFields(const job::Model& model, const std::string& module_digest,
                     std::map<std::string, std::string>* fields) {
   if (job::IsAttention(model.type)) {
@@ -192,7 +189,7 @@ EdgeTypeSpellings ListEdgeTypeSpellings(const graph::GraphSchema& schema) {
 
 std::string ToCanonicalText(const std::string& path, const std::string& value, const EdgeTypeSpellings& names) {
   if (path == kEdgeTypeField) return ToCanonicalList(value, names);
-  // "" is unchanged: it means the reverse edge type that addReverseEdges has created.
+  // "" is unchanged: it means the reverse edge type that addReverseEdges has created, or none.
   if (path == kReverseEdgeTypeField) return ToCanonicalName(value, names);
   if (path == kLayersField) return ToCanonicalLayers(value, names);
   return value;

@@ -195,7 +195,7 @@ std::string LabelCensus::DescribeAbsentClasses() const {
            FirstClasses(absent) + "): check the column unless this is intended";
   }
   return "the largest class in column '" + column_ + "' is " + std::to_string(largest_class_) +
-         ", so that the model has " + std::to_string(num_classes()) + " outputs, but only " +
+         ", so that the labels need " + std::to_string(num_classes()) + " outputs, but only " +
          Pluralize(occurring, "class") + " occur" + (occurring == 1 ? "s" : "") + " in split '" + split_ + "' (" +
          FirstClasses(seen) + "): number the classes from 0 without gaps, unless this is intended";
 }

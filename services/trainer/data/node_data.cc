@@ -1,7 +1,8 @@
-// Make finds the columns that the document names and their widths; reads gather rows and convert them. Columns whose
-// dtype FindCounterpart knows are converted through a view without an intermediate copy. sampler::GatherValues converts
-// columns of dtype I8 with scales. CountOutputs reads labels in chunks of the split, whose size is limited in nodes and
-// in values: rank r of T reads the chunks r, r + T, ...
+// Make finds the columns that the document names, and their widths. The functions that read (Features, Labels, ...)
+// gather rows and convert them: sampler::GatherValues converts I8 columns that have scales; other columns are converted
+// through a view, without an intermediate copy, if FindCounterpart knows their dtype. CountOutputs reads the labels of
+// each part of the split in chunks. The size of a chunk is limited in nodes and in values; of T ranks, rank r reads the
+// chunks r, r + T, ...
 #include "services/trainer/data/node_data.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ torch::Tensor View(const Tensor& tensor, torch::ScalarType type) {
       const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [owner](void*) {}, type);
 }
 
-// Converts a tensor of an unsigned type that FindCounterpart does not convert.
+// Converts a tensor of an unsigned type for which FindCounterpart returns false.
 template <class To>
 torch::Tensor ToWiderType(const Tensor& tensor, torch::ScalarType type) {
   torch::Tensor widened = torch::empty(tensor.shape(), type);
@@ -105,7 +106,8 @@ Result<torch::Tensor> ToClasses(const Tensor& tensor) {
   for (int64_t i = 0; i < reals.numel(); ++i) {
     const double value = reals.data_ptr<double>()[i];
     if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > 1e9)) {
-      return InvalidArgument("label " + std::to_string(value) + "; expected a class, a whole number");
+      return InvalidArgument("label " + std::to_string(value) +
+                             "; expected a class, a whole number between -1e9 and 1e9");
     }
     classes.data_ptr<int64_t>()[i] = std::isnan(value) ? -1 : static_cast<int64_t>(value);
   }

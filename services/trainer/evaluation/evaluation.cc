@@ -1,7 +1,7 @@
-// A pass is the same for every task: it computes hidden activations, calls a body that measures or exports, and drops
-// the stored tensors. TaskEvaluation computes the metric. RunPass repeats a pass on DataLoss with new tensor names,
-// because a restarted server has lost stored rows. After any other error it drops the stored rows if the servers answer
-// soon, because other runs may share the servers.
+// A pass is the same for every task: with full neighborhoods it computes hidden activations; then it calls a body that
+// measures or exports, and drops the stored tensors. TaskEvaluation computes the metric. RunPass repeats a pass on
+// DataLoss with new tensor names, because a restarted server has lost stored rows. After any other error it drops the
+// stored rows if the servers answer soon, because other runs may share the servers.
 #include "services/trainer/evaluation/evaluation.h"
 
 #include <algorithm>
@@ -73,8 +73,10 @@ Status Evaluator::RunPass(Model& model, const PassWork& work, const std::functio
       }
       return status;
     }
-    telemetry::Log(telemetry::Level::kWarning, "a pass over the graph is repeated",
-                   {{"attempt", attempt}, {"error", status}});
+    if (attempt < kPassAttempts) {
+      telemetry::Log(telemetry::Level::kWarning, "a pass over the graph is repeated",
+                     {{"attempt", attempt}, {"error", status}});
+    }
     // Servers that were not restarted still hold the rows of the failed pass.
     RETURN_IF_ERROR(inference_.DropHidden());
   }

@@ -49,7 +49,7 @@ class WordReader {
 
 uint64_t ToBits(double value) { return std::bit_cast<uint64_t>(value); }
 
-bool NeedsCounts(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
+bool IsF1(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
 
 bool IsNan(float value) { return std::isnan(value); }
 
@@ -80,7 +80,7 @@ bool HigherIsBetter(job::Metric metric) {
 
 MetricAccumulator::MetricAccumulator(job::Metric metric, int64_t num_outputs)
     : metric_(metric), num_outputs_(num_outputs) {
-  if (!NeedsCounts(metric)) return;
+  if (!IsF1(metric)) return;
   for (auto* counts : {&true_positive_, &predicted_, &positive_}) counts->assign(static_cast<size_t>(num_outputs), 0);
 }
 
@@ -123,7 +123,7 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
     ++num_decisions_;
     num_correct_ += guess == label ? 1 : 0;
-    if (!NeedsCounts(metric_)) continue;
+    if (!IsF1(metric_)) continue;
     ++predicted_[static_cast<size_t>(guess)];
     ++positive_[static_cast<size_t>(label)];
     if (guess == label) ++true_positive_[static_cast<size_t>(label)];
@@ -141,7 +141,7 @@ void MetricAccumulator::AddIndicators(const torch::Tensor& outputs, const torch:
     num_nan_ += IsNan(output) ? 1 : 0;
     ++num_decisions_;
     num_correct_ += guess == label ? 1 : 0;
-    if (!NeedsCounts(metric_)) continue;
+    if (!IsF1(metric_)) continue;
     const auto column = static_cast<size_t>(i % num_outputs_);
     predicted_[column] += guess ? 1 : 0;
     positive_[column] += label ? 1 : 0;
@@ -284,9 +284,9 @@ Result<double> MetricAccumulator::F1() const {
   return denominator == 0 ? 0.0 : 2.0 * static_cast<double>(hits) / static_cast<double>(denominator);
 }
 
-// Returns the fraction of (positive, negative) pairs in which the positive one scores higher; ties count half. Computed
-// in one pass over the scores in descending order. Counts are integers, so that the order of equal scores does not
-// matter.
+// Returns the mean over columns of the fraction of (positive, negative) pairs in which the positive one scores higher;
+// ties count half, and columns without pairs are skipped. Computed in one pass over each column's scores in descending
+// order. Counts are integers, so that the order of equal scores does not matter.
 Result<double> MetricAccumulator::RocAuc() const {
   // The scores are merged over ranks, so that all ranks return the same error.
   if (std::any_of(scores_.begin(), scores_.end(), [](const Score& s) { return std::isnan(s.score); })) {

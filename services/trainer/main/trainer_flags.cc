@@ -4,10 +4,8 @@
 
 #include <limits>
 
+#include "services/base/host_port.h"
 #include "services/daemon/job_name_flag.h"
-#include "services/job/text/read_document.h"
-#include "services/rpc/address.h"
-#include "services/telemetry/listen_socket.h"
 
 namespace espalier::trainer {
 namespace {
@@ -15,8 +13,8 @@ namespace {
 void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
   app.add_option("--servers", flags->servers,
-                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten; several of "
-                 "a partition are joined by |")
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port means ten servers; "
+                 "replicas of a partition are joined by |")
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',');
   app.add_option("--partitions", flags->partitions_uri,
@@ -98,7 +96,7 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_LOCAL_ADDRESS");
   app.add_option(
          "--collective", flags->collective,
-         "how trainers sum gradients: ring, over TCP; nccl, from GPU to GPU, in plaintext between hosts; auto, nccl "
+         "how trainers sum gradients; ring: over TCP; nccl: from GPU to GPU, in plaintext between hosts; auto: nccl "
          "if the trainers have different GPUs of one host, else ring")
       ->envname("ESPALIER_COLLECTIVE")
       ->check(CLI::Validator(CheckCollective, "{auto,ring,nccl}"))
@@ -129,8 +127,8 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_SHARED_ROW_MEMORY")
       ->check(CLI::Range(3, std::numeric_limits<int>::max()));
   app.add_option("--shared-row-file", flags->shared_row_file,
-                 "instead of --shared-row-memory: file in a memory-backed file system, which the trainers of a pod "
-                 "create with the size of trainers.featureCache.sharedMemory; the operator passes it; absent: none")
+                 "instead of --shared-row-memory: file that the trainers of a pod create in a memory-backed file "
+                 "system with the size of trainers.featureCache.sharedMemory; the operator passes it; absent: none")
       ->envname("ESPALIER_SHARED_ROW_FILE");
   app.add_option("--audit", flags->audit_path, "file for the audit record of the sampled mini-batches; absent: none")
       ->envname("ESPALIER_AUDIT");
@@ -207,11 +205,11 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
         "--collective-timeout-seconds must exceed --data-timeout-seconds: trainers wait for each "
         "other while one of them waits for data");
   }
-  RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
-  ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags.rendezvous).While("--rendezvous"));
+  RETURN_IF_ERROR(ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
+  ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags.rendezvous).While("--rendezvous"));
   RETURN_IF_ERROR(daemon::CheckTlsFlags(flags.tls));
   const bool is_plaintext = !flags.tls.any() && !flags.insecure_listen_any && flags.world_size > 1;
-  if (is_plaintext && !rpc::IsLoopback(rendezvous.host)) {
+  if (is_plaintext && !IsLoopback(rendezvous.host)) {
     return FailedPrecondition("--rendezvous " + flags.rendezvous +
                               " lets other machines connect without encryption: set --tls-ca, --tls-certificate and "
                               "--tls-key, or allow it with --insecure-listen-any");
@@ -220,11 +218,6 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
     return InvalidArgument("--rendezvous " + flags.rendezvous + ": expected the port that rank 0 listens on");
   }
   return Status();
-}
-
-Result<job::ParsedJob> ReadJob(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
-  return job::ParseJob(path, text, {});
 }
 
 }  // namespace espalier::trainer

@@ -25,9 +25,11 @@ struct TrainerFlags {
   uint32_t trainer_in_pod = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  std::string local_address;        // empty: the local address of a connection to the rendezvous
+  std::string local_address;        // empty: the address from which this machine reaches the rendezvous
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
-  std::string ring_listen;          // empty: local_address with a free port, for rank 0 with the port of the rendezvous
+  // host:port. Empty: local_address with a free port; at rank 0, the port of the rendezvous, and its host if
+  // local_address is empty.
+  std::string ring_listen;
   bool insecure_listen_any = false;
   daemon::TlsFlags tls;
   std::string output_uri;       // URI of the folder for outputs; empty: nothing is written
@@ -55,12 +57,9 @@ void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
 // parsing. The ranks of a pod are consecutive.
 void SetRankInPod(TrainerFlags* flags);
 
-// Checks the flags. InvalidArgument: flags contradict each other, or --servers and --partitions are missing.
-// FailedPrecondition: the rendezvous would accept plaintext connections from other machines, and --insecure-listen-any
-// is not set.
+// Checks the flags. InvalidArgument: an address is invalid, flags contradict each other, or neither --servers nor
+// --partitions is given. FailedPrecondition: the rendezvous would accept plaintext connections from other machines, and
+// --insecure-listen-any is not set.
 Status CheckTrainerFlags(const TrainerFlags& flags);
-
-// Reads and parses the job's document.
-Result<job::ParsedJob> ReadJob(const std::string& path);
 
 }  // namespace espalier::trainer

@@ -120,7 +120,7 @@ TEST(TrainerFlagsTest, SplitsLists) {
 }
 
 TEST(TrainerFlagsTest, NamesMissingDocument) {
-  const Status status = ReadJob(testing::TempDir() + "/no-such-job.yaml").status();
+  const Status status = job::ReadJob(testing::TempDir() + "/no-such-job.yaml").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("no-such-job.yaml"));
 }

@@ -1,9 +1,10 @@
 #include "services/trainer/main/trainer_group.h"
 
+#include "services/base/host_port.h"
 #include "services/client/ring/ring_collective.h"
 #include "services/collective/nccl/nccl_collective.h"
 #include "services/collective/self_collective.h"
-#include "services/rpc/address.h"
+#include "services/rpc/local_address.h"
 
 namespace espalier::trainer {
 
@@ -15,7 +16,7 @@ Result<std::unique_ptr<TrainerGroup>> TrainerGroup::Listen(const TrainerFlags& f
 }
 
 Status TrainerGroup::ListenOnRing(std::shared_ptr<const rpc::TransportSecurity> tls) {
-  ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags_.rendezvous));
+  ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags_.rendezvous));
   client::RingOptions options;
   options.rank = Rank(flags_.rank);
   options.size = flags_.world_size;
@@ -25,19 +26,19 @@ Status TrainerGroup::ListenOnRing(std::shared_ptr<const rpc::TransportSecurity> 
   options.advertised_host = flags_.local_address;
   options.listen = flags_.ring_listen;
   if (options.listen.empty()) {
-    // Prefers --local-address, because the name of rank 0 in --rendezvous may not be in DNS yet.
-    std::string host = rpc::IsLoopback(rendezvous.host) ? "" : flags_.local_address;
+    // Prefers --local-address, because rank 0's name in --rendezvous might not be in DNS yet.
+    std::string host = IsLoopback(rendezvous.host) ? "" : flags_.local_address;
     if (host.empty() && flags_.rank == 0) host = rendezvous.host;
     if (host.empty()) {
       ASSIGN_OR_RETURN(host, rpc::FindLocalAddress(rendezvous.host));
     }
-    options.listen = rpc::ToString(rpc::HostPort{host, flags_.rank == 0 ? rendezvous.port : uint16_t{0}});
+    options.listen = ToString(HostPort{host, flags_.rank == 0 ? rendezvous.port : uint16_t{0}});
   }
   ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
   if (flags_.rank > 0) return Status();
   // The other ranks connect to the host of --rendezvous, which may differ from the address that rank 0 listens on.
-  ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
-  rendezvous_ = rpc::ToString(rpc::HostPort{rendezvous.host, bound.port});
+  ASSIGN_OR_RETURN(const HostPort bound, ParseHostPort(ring_->address()));
+  rendezvous_ = ToString(HostPort{rendezvous.host, bound.port});
   return Status();
 }
 

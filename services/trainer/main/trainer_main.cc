@@ -5,6 +5,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/heap.h"
 #include "services/job/enum_names.h"
+#include "services/job/parsing/parse.h"
 #include "services/rpc/address_range.h"
 #include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
@@ -18,13 +19,6 @@
 namespace espalier::trainer {
 
 namespace {
-
-int Fail(const Status& status, ExitCode code) {
-  telemetry::Log(telemetry::Level::kError, "cannot continue",
-                 {{"error", status}, {"exit_code", static_cast<int>(code)}});
-  telemetry::WriteTermination(status, code);
-  return static_cast<int>(code);
-}
 
 int Main(int argc, char** argv) {
   telemetry::InstallOutOfMemoryHandler();
@@ -44,32 +38,34 @@ int Main(int argc, char** argv) {
   telemetry::LogOptions log;
   SetRankInPod(&flags);
   const Result<telemetry::LogFormat> format = telemetry::ParseLogFormat(flags.log_format);
-  if (!format.ok()) return Fail(format.status(), ExitCode::kBadDocument);
+  if (!format.ok()) return telemetry::Fail(format.status(), ExitCode::kBadDocument);
   log.format = *format;
   log.process_fields = {{"role", "trainer"}, {"rank", flags.rank}};
   telemetry::InitializeLogging(std::move(log));
   telemetry::StopSignal::Install();
 
-  if (const Status status = CheckTrainerFlags(flags); !status.ok()) return Fail(status, ExitCode::kBadDocument);
-  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
-  const Result<job::ParsedJob> job = ReadJob(flags.job_file);
-  if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
+  if (const Status status = CheckTrainerFlags(flags); !status.ok())
+    return telemetry::Fail(status, ExitCode::kBadDocument);
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok())
+    return telemetry::Fail(armed, ExitCode::kBadDocument);
+  const Result<job::ParsedJob> job = job::ReadJob(flags.job_file);
+  if (!job.ok()) return telemetry::Fail(job.status(), ExitCode::kBadDocument);
   const Result<std::vector<std::string>> samplers = rpc::ExpandAddresses(flags.samplers);
-  if (!samplers.ok()) return Fail(samplers.status().While("--samplers"), ExitCode::kBadDocument);
+  if (!samplers.ok()) return telemetry::Fail(samplers.status().While("--samplers"), ExitCode::kBadDocument);
   // The actual number of samplers: the document in a pod does not contain it, and it may change during a job.
   job::DistTraining training = job->training;
   training.sampler_replicas = static_cast<uint32_t>(samplers->size());
   // A trainer that opens the graph itself has no peers.
   const Status tls = flags.servers.empty() ? Status() : daemon::CheckTls(training, flags.tls);
-  if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
+  if (!tls.ok()) return telemetry::Fail(tls, ExitCode::kBadDocument);
   const Result<TrainerDevice> device = OpenDevice(training.trainer_device, flags.rank);
-  if (!device.ok()) return Fail(device.status(), ExitCode::kBadDocument);
+  if (!device.ok()) return telemetry::Fail(device.status(), ExitCode::kBadDocument);
   // oneDNN's generated code uses the stack pointer for other addresses, so a signal handler on the same thread would
   // overwrite memory. This thread and the threads that it starts therefore block the signals; StopWatcher's thread
   // handles them.
   telemetry::StopSignal::Install().BlockInThread();
   Result<MathSettings> math = SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
-  if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
+  if (!math.ok()) return telemetry::Fail(math.status(), ExitCode::kBadDocument);
   math->device = device->name;
   telemetry::LogConfiguration(app, {{"document", telemetry::OneLine(job->effective_json)},
                                     {"rank", flags.rank},
@@ -83,9 +79,9 @@ int Main(int argc, char** argv) {
                                     {"precision", job::ToString(training.training.precision)},
                                     {"cuda", device->why_cpu}});
   const Result<storage::StoreSettings> stores = storage::ParseStoreSettings(ReadEnvironment());
-  if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
+  if (!stores.ok()) return telemetry::Fail(stores.status(), ExitCode::kBadDocument);
   const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math, device->device);
-  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ToExitCode(ended.status().code()));
+  return ended.ok() ? static_cast<int>(*ended) : telemetry::Fail(ended.status(), ToExitCode(ended.status().code()));
 }
 
 }  // namespace

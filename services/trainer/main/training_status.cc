@@ -73,7 +73,7 @@ void TrainingStatus::OnStep(const RunPosition& position) {
   MutexLock lock(&mutex_);
   if (!has_stepped_) {
     timer_ = Timer();
-    timed_from_ = ComputeFraction(position);
+    timer_start_fraction_ = ComputeFraction(position);
   }
   has_stepped_ = true;
   if (since_step_.has_value()) {
@@ -140,8 +140,8 @@ std::string TrainingStatus::Json() const {
     status["stepsPerEpoch"] = position_->steps_per_epoch;
     status["percent"] = 100 * fraction;
     // The speed of this incarnation is unknown before its second step, and no time remains after the last one.
-    if (has_stepped_ && fraction > timed_from_) {
-      status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - timed_from_);
+    if (has_stepped_ && fraction > timer_start_fraction_) {
+      status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - timer_start_fraction_);
     }
     if (fraction == 1 || has_no_more_steps_) status["etaSeconds"] = 0.0;
     if (is_training && timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timed_seconds_;

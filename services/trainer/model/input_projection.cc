@@ -32,7 +32,7 @@ TypedRows InputProjectionImpl::forward(const TypedRows& features, const std::vec
   TypedRows projected(features.size());
   for (size_t type = 0; type < features.size(); ++type) {
     if (linear_[type]) {
-      const bool has_rows = type < features.size() && features[type].defined();
+      const bool has_rows = features[type].defined();
       const torch::Device device = linear_[type]->weight().device();
       projected[type] =
           linear_[type]->forward(has_rows ? features[type] : torch::empty({0, input_widths_[type]}, device));

@@ -19,11 +19,11 @@ torch::Tensor ScoreNegatives(const LinkScorer& scorer, const torch::Tensor& embe
     std::vector<uint32_t> relations;
     for (const uint32_t relation : links.relations)
       relations.insert(relations.end(), links.negatives_per_pair, relation);
-    const torch::Tensor of_negatives = scorer.MakeQueries(RowsAt(embeddings, links.negative_sources), relations);
-    return scorer.Score(of_negatives, RowsAt(embeddings, negatives)).view({num_pairs, count});
+    const torch::Tensor of_negatives = scorer.MakeQueries(SelectRows(embeddings, links.negative_sources), relations);
+    return scorer.Score(of_negatives, SelectRows(embeddings, negatives)).view({num_pairs, count});
   }
   if (links.set_ends.size() == links.sources.size()) {  // each pair has its own set
-    return scorer.Score(queries.unsqueeze(1), RowsAt(embeddings, negatives).view({num_pairs, count, width}));
+    return scorer.Score(queries.unsqueeze(1), SelectRows(embeddings, negatives).view({num_pairs, count, width}));
   }
   // The nodes of a set are gathered once for all of its pairs; for most scorers, ScoreAll is one matrix product.
   std::vector<torch::Tensor> scores;
@@ -31,7 +31,7 @@ torch::Tensor ScoreNegatives(const LinkScorer& scorer, const torch::Tensor& embe
   for (size_t set = 0; set < links.set_ends.size(); ++set) {
     const int64_t end = links.set_ends[set];
     const torch::Tensor nodes =
-        RowsAt(embeddings, negatives.subspan(set * links.negatives_per_pair, links.negatives_per_pair));
+        SelectRows(embeddings, negatives.subspan(set * links.negatives_per_pair, links.negatives_per_pair));
     scores.push_back(scorer.ScoreAll(queries.narrow(0, first, end - first), nodes));
     first = end;
   }
@@ -55,8 +55,8 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
                  links.negative_destinations.size() == num_sets * k &&
                  (links.negative_sources.empty() || links.negative_sources.size() == num_sets * k))
       << "negatives do not match their pairs";
-  const torch::Tensor queries = scorer.MakeQueries(RowsAt(embeddings, links.sources), links.relations);
-  const torch::Tensor positive = scorer.Score(queries, RowsAt(embeddings, links.destinations));
+  const torch::Tensor queries = scorer.MakeQueries(SelectRows(embeddings, links.sources), links.relations);
+  const torch::Tensor positive = scorer.Score(queries, SelectRows(embeddings, links.destinations));
   const torch::Tensor negative = ScoreNegatives(scorer, embeddings, queries, links);
   torch::Tensor weights = torch::empty({num_pairs, count});
   std::copy(links.negative_weights.begin(), links.negative_weights.end(), weights.data_ptr<float>());

@@ -21,7 +21,7 @@ constexpr double kMinSquare = 1e-12;
 
 }  // namespace
 
-torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows) {
+torch::Tensor SelectRows(const torch::Tensor& x, std::span<const uint32_t> rows) {
   // Computed as a sum over segments of one row each, because the backward pass of that sum is deterministic.
   std::vector<uint32_t> indptr(rows.size() + 1);
   std::iota(indptr.begin(), indptr.end(), 0u);
@@ -45,7 +45,7 @@ torch::Tensor LinkScorer::MakeQueries(const torch::Tensor& sources, std::span<co
       << relations.size() << " relations for " << sources.size(0) << " rows";
   if (scorer_ == job::Scorer::kDot) return sources;
   // A single relation is broadcast to all rows.
-  const torch::Tensor relation = num_relations_ == 1 ? relation_[0] : RowsAt(relation_, relations);
+  const torch::Tensor relation = num_relations_ == 1 ? relation_[0] : SelectRows(relation_, relations);
   if (scorer_ == job::Scorer::kDistMult) return sources * relation;
   if (scorer_ == job::Scorer::kTransE) return sources + relation;
   const int64_t half = width_ / 2;

@@ -1,11 +1,11 @@
 // Scores edges by the embeddings of their endpoints: a larger score means a more likely edge. s and d are the rows [D]
 // of source and destination; r is a learned row of the edge's relation.
 //
-//   Dot       sum s_i d_i
-//   DistMult  sum s_i r_i d_i                                       (Yang et al., ICLR 2015)
-//   ComplEx   Re(sum s_i r_i conj(d_i)), rows as D/2 complex numbers  (Trouillon et al., ICML 2016)
+//   Dot       sum s_k d_k
+//   DistMult  sum s_k r_k d_k                                       (Yang et al., ICLR 2015)
+//   ComplEx   Re(sum s_k r_k conj(d_k)), rows as D/2 complex numbers  (Trouillon et al., ICML 2016)
 //   TransE    12 - |s + r - d|_1                                     (Bordes et al., NIPS 2013)
-//   RotatE    12 - sum |s_i e^(i r_i) - d_i|, as D/2 complex numbers  (Sun et al., ICLR 2019)
+//   RotatE    12 - sum |s_k e^(i r_k) - d_k|, s and d as D/2 complex numbers  (Sun et al., ICLR 2019)
 //
 // Complex rows hold their real parts first, then their imaginary parts. The margin of 12 is DGL-KE's default.
 #pragma once
@@ -21,10 +21,10 @@ namespace espalier::trainer {
 
 // Returns the given rows of x: f32 [N, F] -> [rows.size(), F]. The backward pass adds up gradients in a fixed order,
 // without scattered writes.
-torch::Tensor RowsAt(const torch::Tensor& x, std::span<const uint32_t> rows);
+torch::Tensor SelectRows(const torch::Tensor& x, std::span<const uint32_t> rows);
 
 // Thread-compatible. Dot has no parameters; the others have "relation": f32 [relations, D], or for RotatE
-// [relations, D / 2], angles whose initial values are in (-pi, pi). Initial values depend on the seed and the name
+// [relations, D / 2], angles whose initial values are in [-pi, pi). Initial values depend on the seed and the name
 // "scorer.relation".
 class LinkScorer : public torch::nn::Module {
  public:
@@ -37,8 +37,8 @@ class LinkScorer : public torch::nn::Module {
   // Returns the score of each pair of rows; dimensions broadcast as in torch: f32 [..., D], [..., D] -> [...].
   torch::Tensor Score(const torch::Tensor& queries, const torch::Tensor& destinations) const;
   // Returns the scores of all combinations: f32 [n, D], [m, D] -> [n, m]. TransE and RotatE compute at most
-  // kMaxDifferences differences at a time (but at least those of one query). This bounds the memory unless gradients
-  // are recorded.
+  // kMaxDifferences values of query - destination at a time, but at least those of one query. This bounds the memory
+  // unless gradients are recorded.
   torch::Tensor ScoreAll(const torch::Tensor& queries, const torch::Tensor& destinations) const;
 
  private:

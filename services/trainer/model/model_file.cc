@@ -5,11 +5,11 @@
 #include "services/trainer/model/model_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "services/base/parse_number.h"
 #include "services/format/files/model_kind.h"
 #include "services/trainer/model/parameters.h"
 
@@ -26,7 +26,7 @@ struct Property {
 constexpr const char* kScorer = "scorer";
 constexpr const char* kEdgeType = "edgeType";  // as written in the document
 constexpr const char* kScorerRelations =
-    "scorerRelations";  // for each row of scorer.relation, its relation; older files lack it
+    "scorerRelations";  // for each row of scorer.relation, its relation; absent for scorer Dot and in older files
 constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"aggregator", "spec.training.model.aggregator"},
                                     {"hiddenSize", "spec.training.model.hiddenSize"},
@@ -58,9 +58,9 @@ std::string_view TakeName(std::string_view* names) {
   return name;
 }
 
-// Compares the relations of the rows of scorer.relation, which only their order identifies. A scorer with one relation
-// may be loaded into a run whose relation has another name, if the documents of both runs name the edge type in the
-// same way or not at all.
+// Compares, row by row, the relations of scorer.relation in the file and in the run. A scorer with one relation may be
+// loaded into a run whose relation has another name, if the documents of both runs name the edge type in the same way
+// or not at all.
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   const std::string ours = FindValue(expected, kScorerRelations);
   const std::string theirs = FindValue(file.content.metadata, kScorerRelations);
@@ -88,8 +88,7 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
     const auto of_file = file.content.metadata.find(property.name);
     if (of_file == file.content.metadata.end()) {
       if (std::string_view(property.name) == kScorer) {
-        return InvalidArgument("the model in " + file.where +
-                               " was made for a task on nodes: it has no scorer of links");
+        return InvalidArgument("the model in " + file.where + " was made for another task: it has no scorer of links");
       }
       return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
     }
@@ -133,13 +132,8 @@ namespace {
 // Returns the number with this name in the metadata; 0 if there is no such number or it is below 1.
 int64_t ReadNumber(const ModelFile& file, const char* name) {
   const auto found = file.content.metadata.find(name);
-  int64_t number = 0;
-  if (found != file.content.metadata.end()) {
-    const std::string& text = found->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) number = 0;
-  }
-  return number < 1 ? 0 : number;
+  if (found == file.content.metadata.end()) return 0;
+  return std::max<int64_t>(ParseNumber<int64_t>(found->second).value_or(0), 0);
 }
 
 }  // namespace

@@ -58,10 +58,10 @@ TEST_F(ModelFileTest, RoundTripsParameters) {
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   EXPECT_EQ(*ReadNumOutputs(*file), 3);
   const std::shared_ptr<Model> model = NewModel(2);
-  ASSERT_NE(ParametersDigest(*model), ParametersDigest(*trained_));
+  ASSERT_NE(DigestParameters(*model), DigestParameters(*trained_));
   const Status loaded = LoadModelFile(*file, ModelMetadata(ModelFacts()), *model);
   ASSERT_TRUE(loaded.ok()) << loaded.ToString();
-  EXPECT_EQ(ParametersDigest(*model), ParametersDigest(*trained_));
+  EXPECT_EQ(DigestParameters(*model), DigestParameters(*trained_));
 }
 
 TEST_F(ModelFileTest, NamesMismatchedField) {
@@ -107,7 +107,7 @@ TEST_F(ModelFileTest, NamesMismatchedScorer) {
   const Result<ModelFile> nodes = Read();
   ASSERT_TRUE(nodes.ok());
   EXPECT_THAT(LoadModelFile(*nodes, ModelMetadata(facts_of(job::Scorer::kDot)), *trained_).message(),
-              HasSubstr("was made for a task on nodes: it has no scorer of links"));
+              HasSubstr("was made for another task: it has no scorer of links"));
 }
 
 // The relations of the rows of scorer.relation must match, however the documents name the edge types.

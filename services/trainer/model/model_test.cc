@@ -358,10 +358,10 @@ TEST(ModelTest, InitialValuesDependOnlyOnSeedAndName) {
   std::string digest_with_threads;
   {
     const ThreadCount scope(3);
-    digest_with_threads = ParametersDigest(**MakeModel(options));
+    digest_with_threads = DigestParameters(**MakeModel(options));
   }
-  EXPECT_EQ(ParametersDigest(*model), digest_with_threads);
-  EXPECT_NE(ParametersDigest(*model), ParametersDigest(**MakeModel(other_seed)));
+  EXPECT_EQ(DigestParameters(*model), digest_with_threads);
+  EXPECT_NE(DigestParameters(*model), DigestParameters(**MakeModel(other_seed)));
 
   const torch::Tensor weight = GetParameters(*model)[2].second;  // a weight of layer 0
   const double bound = std::sqrt(2.0) * std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
@@ -378,14 +378,14 @@ TEST(ModelTest, StateCopiesBetweenModels) {
   const auto to = *MakeModel(options);
 
   ASSERT_TRUE(LoadState(*to, GetState(*from)).ok());
-  EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
+  EXPECT_EQ(DigestParameters(*to), DigestParameters(*from));
 
   NamedTensors state = GetState(*from);
   state.back().second = torch::ones({3});
   EXPECT_NE(LoadState(*to, state).message().find("expected F32"), std::string::npos);
   state.pop_back();
   EXPECT_NE(LoadState(*to, state).message().find("is missing"), std::string::npos);
-  EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
+  EXPECT_EQ(DigestParameters(*to), DigestParameters(*from));
 }
 
 // A writer that appends to a string.
@@ -413,7 +413,7 @@ TEST(ModelTest, StateRoundTripsThroughSafetensors) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
 
   ASSERT_TRUE(LoadState(*to, *ToNamedTensors(read->tensors)).ok());
-  EXPECT_EQ(ParametersDigest(*to), ParametersDigest(*from));
+  EXPECT_EQ(DigestParameters(*to), DigestParameters(*from));
   EXPECT_EQ(ToNamedTensors({{"x", espalier::Tensor::Zeros(DType::kU32, {1})}}).status().code(),
             StatusCode::kInvalidArgument);
 }

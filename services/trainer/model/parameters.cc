@@ -80,7 +80,7 @@ Status LoadState(Model& model, const NamedTensors& state) {
   return {};
 }
 
-std::string ParametersDigest(const Model& model) {
+std::string DigestParameters(const Model& model) {
   Sha256 digest;
   for (const auto& [name, tensor] : GetState(model)) {
     const Tensor bytes = FromTorch(tensor);

@@ -28,7 +28,7 @@ Status LoadState(Model& model, const NamedTensors& state);
 
 // Returns the SHA-256 over (name, dtype, shape, bytes) of all parameters and buffers in the order of GetState: 64
 // hexadecimal digits.
-std::string ParametersDigest(const Model& model);
+std::string DigestParameters(const Model& model);
 
 // Convert between torch's tensors and Espalier's. The dtype must be one of Espalier's dtypes except U16, U32 and U64
 // (checked). The result shares the argument's memory, but FromTorch copies a tensor that is not contiguous or not on

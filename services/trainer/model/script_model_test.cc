@@ -330,7 +330,7 @@ TEST(ScriptModelTest, TheArchiveHasTheCurrentParameters) {
   ASSERT_TRUE(archive.ok() && archive->has_value());
   ModelOptions options = Options(MeanModule(6, 5, 3));
   options.module = std::make_shared<const ModuleFile>(ModuleFile{"again", **archive, ""});
-  EXPECT_EQ(ParametersDigest(**MakeModel(options)), ParametersDigest(*model));
+  EXPECT_EQ(DigestParameters(**MakeModel(options)), DigestParameters(*model));
 }
 
 }  // namespace

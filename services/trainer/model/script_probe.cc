@@ -1,6 +1,6 @@
 // ProbeGraph generates edges and features from a fixed Philox key, so that every rank uses the same data. All types
-// have the same number of nodes, and row i is node i in every layer, so that for any subset of types the output of a
-// layer can be the input of the next layer.
+// have the same number of nodes, and row i is node i in every layer. So a layer can read the output of the layer before
+// without renumbering, whichever types it writes.
 #include "services/trainer/model/script_probe.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kProbeKey = 0x70726F6265;  // arbitrary, but the same on all ranks
 constexpr uint32_t kEdgelessStride = 4;       // rows 0, 4, 8, ... have no in-edges
-constexpr uint32_t kInEdges = 4;              // number of in-edges of all remaining rows, for each relation
+constexpr uint32_t kInEdges = 4;              // number of in-edges of each other row, for each relation
 
 // A graph with `num_nodes` nodes of every type; row i is node i in every layer.
 class ProbeGraph {
@@ -90,7 +90,8 @@ Result<int64_t> GetWidth(const TypedRows& rows, size_t layer) {
   return width;
 }
 
-// Runs all layers. Returns the outputs, followed by the gradients of all parameters if options.trains.
+// Runs all layers. Returns the outputs of all seed types and, if options.trains, the gradients of the parameters on
+// which they depend.
 std::vector<torch::Tensor> RunPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
   const torch::AutoGradMode gradients(options.trains);
   TypedRows rows = graph.MakeFeatures();
@@ -99,14 +100,17 @@ std::vector<torch::Tensor> RunPass(Model& model, const ModelOptions& options, co
     const auto l = static_cast<size_t>(layer);
     rows = model.Layer(layer, graph.MakeEdges(l, graph.written(l)), rows, run);
   }
-  const torch::Tensor outputs = rows[options.seed_type.value];
-  std::vector<torch::Tensor> numbers = {outputs.detach()};
+  std::vector<torch::Tensor> numbers, sums;
+  for (const NodeTypeId type : ListSeedTypes(options)) {
+    const torch::Tensor& outputs = rows[type.value];
+    numbers.push_back(outputs.detach());
+    if (outputs.requires_grad()) sums.push_back(outputs.square().sum());
+  }
   if (!options.trains) return numbers;
   std::vector<torch::Tensor> parameters;
   for (const auto& [name, parameter] : GetParameters(model)) parameters.push_back(parameter);
-  for (const torch::Tensor& gradient :
-       torch::autograd::grad({outputs.square().sum()}, parameters, {}, /*retain_graph=*/{},
-                             /*create_graph=*/false, /*allow_unused=*/true)) {
+  for (const torch::Tensor& gradient : torch::autograd::grad(sums, parameters, {}, /*retain_graph=*/{},
+                                                             /*create_graph=*/false, /*allow_unused=*/true)) {
     if (gradient.defined()) numbers.push_back(gradient);
   }
   return numbers;

@@ -1,10 +1,10 @@
-// Each operation is one autograd function over kernels of kernels/attention.h. Its saved tensors begin with those of
-// the AttentionEdges (kEdgeTensors), followed by its own. If gradients are enabled, AttentionEdges also groups the
-// edges by source (the transposed block): gradients of sources are then sums in a fixed order, without scattered
-// writes, and do not depend on the number of threads.
+// On the CPU, each operation except DropEdges is one autograd function over kernels of kernels/attention.h. It saves
+// the kEdgeTensors tensors of the AttentionEdges, followed by its own. DropEdges is a product with constant factors. If
+// gradients are enabled, AttentionEdges also groups the edges by source (the transposed block): gradients of sources
+// are then sums in a fixed order, without scattered writes, and do not depend on the number of threads.
 //
-// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h. An operation with a value for
-// each edge and column then allocates a matrix of E rows.
+// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h. Intermediate values for each edge
+// and column, which the kernels do not store, then take a matrix with a row for each edge.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <vector>
@@ -174,7 +174,7 @@ void CheckDropout(const AttentionEdges& edges, const EdgeDropout& dropout) {
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be in [0, 1)";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
-      << "attention dropout needs the rows' original ids";
+      << "attention dropout needs the original ids of all sources and destinations";
 }
 
 // Returns the factor of each weight, f32 [E, H]: 0 if it is dropped, otherwise the inverse of the probability that it

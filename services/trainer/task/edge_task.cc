@@ -67,7 +67,7 @@ BatchLoss EdgeTask::MakeLoss(const NodeData&) const {
     Result<torch::Tensor> labels = ToLabels(target, edges.labels);
     if (!labels.ok()) throw ModelError(std::move(labels).status());
     const torch::Tensor outputs =
-        head->Outputs(RowsAt(embeddings, edges.sources), RowsAt(embeddings, edges.destinations));
+        head->Outputs(SelectRows(embeddings, edges.sources), SelectRows(embeddings, edges.destinations));
     return Loss(target.loss, outputs, *labels, int64_t{batch.batch.global_num_seeds});
   };
 }

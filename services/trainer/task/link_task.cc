@@ -1,8 +1,9 @@
-// AddHead checks that the model's outputs can be embeddings and makes the scorer, a submodule of the model that the
-// loss and the evaluation also use. The relations of the scorer are the edge types of the task in the order of
-// FindEdgeTypes; model files and checkpoints record them by name.
+// AddHead checks that the model's outputs can be embeddings and makes the scorer as a submodule of the model. The loss
+// and the evaluation use the same scorer. Its relations are the edge types of the task in the order of FindEdgeTypes;
+// model files and checkpoints record them by name.
 #include "services/trainer/task/link_task.h"
 
+#include "absl/strings/str_join.h"
 #include "services/job/enum_names.h"
 #include "services/job/sampling/link_plan.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
@@ -11,12 +12,6 @@
 
 namespace espalier::trainer {
 namespace {
-
-std::string JoinNames(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
 
 // Returns a scorer of embeddings [n, width]; see LinkTask::AddHead.
 Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, const graph::GraphSchema& schema,
@@ -49,8 +44,9 @@ Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num
   const int64_t max_negatives = job::MaxNegativesOfShare(training.task.negatives, width);
   if (negatives <= max_negatives) return Status();
   return InvalidArgument(
-      "spec.training.task.negatives.count: the embeddings of a step's negatives do not fit in a trainer: " +
-      std::to_string(negatives) + ", expected at most " + std::to_string(max_negatives));
+      "spec.training.task.negatives.count: the embeddings of a step's negatives do not fit in a trainer: "
+      "its share has " +
+      std::to_string(negatives) + " negatives, expected at most " + std::to_string(max_negatives));
 }
 
 // Returns the options that follow from the document. The caller sets chunk_nodes, timeouts, before_chunk and phases.
@@ -72,8 +68,8 @@ Result<LinkEvaluationOptions> MakeLinkEvaluationOptions(const job::Training& tra
 
 std::map<std::string, std::string> LinkModelMetadata(const job::Task& task, const std::vector<std::string>& relations) {
   std::map<std::string, std::string> metadata = {{"scorer", job::ToString(task.scorer)},
-                                                 {"edgeType", JoinNames(job::EdgeTypeNames(task))}};
-  if (!relations.empty()) metadata["scorerRelations"] = JoinNames(relations);
+                                                 {"edgeType", absl::StrJoin(job::EdgeTypeNames(task), ",")}};
+  if (!relations.empty()) metadata["scorerRelations"] = absl::StrJoin(relations, ",");
   return metadata;
 }
 

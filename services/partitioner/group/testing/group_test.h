@@ -117,7 +117,7 @@ class GroupTest : public ::testing::Test {
   job::Graph graph_;
   std::optional<graph::HeldOutEdges> held_out_;
   bool needs_split_ = true;
-  std::function<Status(const GraphNames&names)> check_names_, check_values_;
+  std::function<Status(const GraphMetadata&names)> check_names_, check_values_;
 };
 
 }  // namespace espalier::partitioner

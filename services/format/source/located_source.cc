@@ -1,7 +1,7 @@
-// A SourcePlace keeps the list of files from Find. Path stages the files on first use (source_staging.h). Digest looks
-// up the cache by the fingerprint of the list first, so that an unchanged source in a store is neither copied nor read.
-// CheckUnchanged lists a local source again and compares sizes and modification times.
-#include "services/format/source/source_place.h"
+// A LocatedSource keeps the list of files from Find. Path stages the files on first use (source_staging.h). Digest
+// looks up the cache by the fingerprint of the list first, so that an unchanged source in a store is neither copied nor
+// read. CheckUnchanged lists a local source again and compares sizes and modification times.
+#include "services/format/source/located_source.h"
 
 #include <algorithm>
 #include <utility>
@@ -60,13 +60,13 @@ std::string DescribeOtherFormat(const std::string& uri, const SourceAccess& acce
 
 }  // namespace
 
-Result<SourcePlace> SourcePlace::Find(const std::string& uri, const SourceAccess& access,
-                                      std::function<bool(const std::string& name)> wanted) {
+Result<LocatedSource> LocatedSource::Find(const std::string& uri, const SourceAccess& access,
+                                          std::function<bool(const std::string& name)> wanted) {
   ASSIGN_OR_RETURN(SourceFiles files, FindSource(uri, access, wanted));
-  return SourcePlace(std::move(files), access, std::move(wanted));
+  return LocatedSource(std::move(files), access, std::move(wanted));
 }
 
-Result<std::string> SourcePlace::Path() {
+Result<std::string> LocatedSource::Path() {
   if (!local_) {
     ASSIGN_OR_RETURN(LocalSource local, StageSource(files_, access_, wanted_));
     local_.emplace(std::move(local));
@@ -74,7 +74,7 @@ Result<std::string> SourcePlace::Path() {
   return local_->path;
 }
 
-Status SourcePlace::CheckUnchanged() const {
+Status LocatedSource::CheckUnchanged() const {
   if (!files_.is_local) return Status();
   const auto changed = [this](const std::string& name) {
     const std::string path = name.empty() ? files_.uri : files_.uri + "/" + name;
@@ -92,8 +92,8 @@ Status SourcePlace::CheckUnchanged() const {
   return Status();
 }
 
-Result<std::string> SourcePlace::Digest(const std::string& what,
-                                        const std::function<Result<std::string>(const std::string& path)>& compute) {
+Result<std::string> LocatedSource::Digest(const std::string& what,
+                                          const std::function<Result<std::string>(const std::string& path)>& compute) {
   const std::string fingerprint = files_.Fingerprint();
   const DigestCache cache(fingerprint.empty() ? "" : access_.cache.folder);
   const std::string key = Sha256Hex(what + "\n" + fingerprint);
@@ -104,18 +104,18 @@ Result<std::string> SourcePlace::Digest(const std::string& what,
   return digest;
 }
 
-Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
+Result<LocatedSource> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
   ASSIGN_OR_RETURN(FileFilter is_of_graph, MakeGraphFileFilter(format, uri, access));
-  Result<SourcePlace> place = SourcePlace::Find(uri, access, std::move(is_of_graph));
+  Result<LocatedSource> place = LocatedSource::Find(uri, access, std::move(is_of_graph));
   if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
   const std::string other = DescribeOtherFormat(uri, access);
   return NotFound(place.status().message() + ": format " + ToString(format) + " expects " + DescribeExpected(format) +
                   (other.empty() ? "; data sets are not downloaded by name" : other));
 }
 
-Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {
-  // Digests of these formats that earlier versions cached ignore edge ids in splits (SourceDigest). A different key
-  // keeps such digests from being used.
+Result<std::string> GraphSourceDigest(LocatedSource& place, SourceReadOptions options) {
+  // For these formats the cache may contain digests by earlier versions, which ignored edge ids in splits
+  // (SourceDigest). The key differs, so that they are not found.
   const bool may_have_edge_ids = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
   const std::string what = (may_have_edge_ids ? "numbered graph " : "graph ") + DigestedOptions(options);
   return place.Digest(what, [&](const std::string& path) {

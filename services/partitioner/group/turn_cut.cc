@@ -1,18 +1,20 @@
 // Exchange: for each endpoint of every edge of its share, a process sends the pair (position of the endpoint in the
 // stream order, the other endpoint) to the process whose range contains the position. The receiver builds a CSR of
 // neighbors by position. The number of repetitions of a neighbor is its weight. If all edges of the graph have the same
-// multiplicity, all processes drop repetitions, as Streaming does in one process, so that scores are bitwise equal.
-// Turns: every process keeps the whole state (Restream). In turn `rank`, the process with this rank places its range
-// and writes the partitions as a bundle; the other processes read the bundle and apply it.
-#include "services/partitioner/group/ring_cut.h"
+// multiplicity, all processes drop repetitions, as the algorithm Streaming does in one process, so that scores are
+// bitwise equal. Turns: every process keeps the whole state (Restream). In turn `rank`, the process with this rank
+// assigns the vertices of its range and writes their partition numbers as a bundle; the other processes read the bundle
+// and apply it.
+#include "services/partitioner/group/turn_cut.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "services/base/parallel.h"
+#include "services/base/parse_number.h"
 #include "services/format/files/file_entry_json.h"
 #include "services/format/files/json_fields.h"
 #include "services/format/files/strict_json.h"
@@ -115,20 +117,20 @@ struct Neighbors {
   std::vector<uint32_t> scratch_;
 };
 
-// The rows of a share of one edge type, grouped by the process whose range contains one given endpoint of the edge, the
-// source or the destination.
+// The edges of one type in a share, grouped by the process whose range contains a chosen endpoint: the source of every
+// edge, or the destination of every edge.
 struct EdgesByProcess {
   std::vector<uint64_t> first;  // [processes + 1]
-  std::vector<uint32_t> edges;  // rows, without self loops
+  std::vector<uint32_t> edges;  // indices into the share, without self loops
 
   std::span<const uint32_t> Of(uint32_t process) const {
     return std::span(edges).subspan(first[process], first[process + 1] - first[process]);
   }
 };
 
-class RingCut {
+class TurnCut {
  public:
-  RingCut(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& source,
+  TurnCut(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& source,
           const std::vector<EdgeShare>& shares, const partition::PartitionOptions& options)
       : group_(group),
         place_(place),
@@ -223,9 +225,9 @@ class RingCut {
     return sorted;
   }
 
-  // Writes one bundle for each process. Its arrays "positions" and "neighbors" contain, for each edge, the position of
-  // a vertex in that process's range and the neighbor of the vertex. Memory: one bundle at a time, and the bytes per
-  // edge that ring_cut.h names.
+  // Writes one bundle for each process, unless this rank did so before a restart. The arrays "positions" and
+  // "neighbors" contain, for each endpoint of an edge in that process's range, its position relative to the start of
+  // the range, and the other endpoint. Memory: one bundle at a time, and the bytes per edge that turn_cut.h names.
   Status SendNeighbors() {
     ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
     if (sent) return {};
@@ -323,19 +325,18 @@ class RingCut {
     uint32_t common = kNoEdges;
     for (uint32_t rank = 0; rank < group_.size(); ++rank) {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "multiplicity"));
-      uint32_t multiplicity = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), multiplicity);
-      if (error != std::errc() || end != text.data() + text.size()) {
+      const std::optional<uint32_t> multiplicity = ParseNumber<uint32_t>(text);
+      if (!multiplicity) {
         return DataLoss("the multiplicity of process " + std::to_string(rank) + " is '" + text.substr(0, 40) + "'");
       }
-      common = Combine(common, multiplicity);
+      common = Combine(common, *multiplicity);
     }
     return common;
   }
 
-  // Assigns the vertices in the range of process `rank`. If `rank` is this process, which has not published the marker
-  // of the pass yet, computes and publishes their partitions. Otherwise waits for the published partitions and applies
-  // them.
+  // Assigns the vertices in the range of process `rank`. If `rank` is this process and did not publish their partitions
+  // of this pass before a restart, computes and publishes them. Otherwise waits for the published partitions and
+  // applies them.
   Status RunTurn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
     const partition::DirectoryRange range = PositionsFor(rank);
     const std::string what = "placed-" + std::to_string(pass);
@@ -353,7 +354,7 @@ class RingCut {
       if (partition_at[i] >= options_.num_partitions)
         return DataLoss(files[0].key + ": partition " + std::to_string(partition_at[i]) +
                         " does not exist, expected a number below " + std::to_string(options_.num_partitions));
-      stream->PutAt(order_.At(range.first + i), partition_at[i]);
+      stream->Assign(order_.At(range.first + i), partition_at[i]);
     }
     return {};
   }
@@ -394,7 +395,7 @@ Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace&
   if (options.num_partitions == 1) {
     return partition::SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
   }
-  return RingCut(group, place, graph, shares, options).Run();
+  return TurnCut(group, place, graph, shares, options).Run();
 }
 
 }  // namespace espalier::partitioner

@@ -1,4 +1,4 @@
-#include "services/format/source/source_place.h"
+#include "services/format/source/located_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,10 +30,10 @@ std::string Contents(const fs::path& path) {
 }
 
 // "mem://bucket/<key>" is an object of store_, which is read through a hook; copies are made in cache_.
-class SourcePlaceTest : public ::testing::Test {
+class LocatedSourceTest : public ::testing::Test {
  protected:
   using Conditions = storage::HookedStore::Conditions;
-  explicit SourcePlaceTest(Conditions conditions = Conditions::kHonored)
+  explicit LocatedSourceTest(Conditions conditions = Conditions::kHonored)
       : hooked_(std::make_shared<storage::HookedStore>(
             store_,
             [this](const std::string& key, storage::ByteRange, std::span<std::byte> bytes) {
@@ -55,19 +55,19 @@ class SourcePlaceTest : public ::testing::Test {
     Put("graphs/triangle-2/raw/edge.csv", "another graph");
     Put("graphs/triangle/processed/cache.pt", "what Python left");
   }
-  ~SourcePlaceTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
+  ~LocatedSourceTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
 
   void Put(const std::string& key, const std::string& text) { ASSERT_TRUE(storage::PutText(store_, key, text).ok()); }
 
-  Result<SourcePlace> Find(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
+  Result<LocatedSource> Find(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
     return FindGraphSource(uri, format, access_);
   }
   Result<std::string> Digest(const std::string& uri = kUri) {
-    ASSIGN_OR_RETURN(SourcePlace place, Find(uri));
+    ASSIGN_OR_RETURN(LocatedSource place, Find(uri));
     return GraphSourceDigest(place, {.format = SourceFormat::kOgb});
   }
   Result<std::string> Path(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
-    ASSIGN_OR_RETURN(SourcePlace place, Find(uri, format));
+    ASSIGN_OR_RETURN(LocatedSource place, Find(uri, format));
     return place.Path();
   }
 
@@ -79,7 +79,7 @@ class SourcePlaceTest : public ::testing::Test {
   SourceAccess access_;
 };
 
-TEST_F(SourcePlaceTest, StagesFilesOfGraph) {
+TEST_F(LocatedSourceTest, StagesFilesOfGraph) {
   const auto path = Path();
   ASSERT_TRUE(path.ok()) << path.status().ToString();
   const auto graph = ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path});
@@ -93,7 +93,7 @@ TEST_F(SourcePlaceTest, StagesFilesOfGraph) {
   EXPECT_EQ(reads_, 8);  // no file is downloaded twice
 }
 
-TEST_F(SourcePlaceTest, NamesExpectedFilesIfSourceIsEmpty) {
+TEST_F(LocatedSourceTest, NamesExpectedFilesIfSourceIsEmpty) {
   const auto message = [&](const std::string& uri, SourceFormat format) {
     const Status none = Find(uri, format).status();
     EXPECT_EQ(none.code(), StatusCode::kNotFound) << uri;
@@ -108,7 +108,7 @@ TEST_F(SourcePlaceTest, NamesExpectedFilesIfSourceIsEmpty) {
 }
 
 // Tests a folder in a store, then local folders.
-TEST_F(SourcePlaceTest, NamesActualFormatOfFolder) {
+TEST_F(LocatedSourceTest, NamesActualFormatOfFolder) {
   EXPECT_THAT(
       Find(kUri, SourceFormat::kNpy).status().message(),
       HasSubstr("format NPY expects a folder with graph.yaml; found raw/edge.csv.gz: read it with the format OGB"));
@@ -129,7 +129,7 @@ TEST_F(SourcePlaceTest, NamesActualFormatOfFolder) {
 }
 
 // The fingerprint is the key of cached digests and staged copies.
-TEST_F(SourcePlaceTest, FingerprintIgnoresSpellingOfScheme) {
+TEST_F(LocatedSourceTest, FingerprintIgnoresSpellingOfScheme) {
   access_.open_store = [this](const std::string& uri) -> Result<storage::StoreLocation> {
     const std::string bucket = "s3://bucket/";
     if (!uri.starts_with(bucket)) return InvalidArgument(uri);
@@ -146,14 +146,14 @@ TEST_F(SourcePlaceTest, FingerprintIgnoresSpellingOfScheme) {
   }
 }
 
-TEST_F(SourcePlaceTest, DigestDoesNotDependOnLocation) {
+TEST_F(LocatedSourceTest, DigestDoesNotDependOnLocation) {
   const auto remote = Digest();
   ASSERT_TRUE(remote.ok()) << remote.status().ToString();
   EXPECT_EQ(*remote, *SourceDigest({.format = SourceFormat::kOgb, .path = local_.path()}));
   EXPECT_EQ(*remote, *Digest("file://" + local_.path()));
 }
 
-TEST_F(SourcePlaceTest, ReadsAnUnchangedSourceOnce) {
+TEST_F(LocatedSourceTest, ReadsAnUnchangedSourceOnce) {
   const std::string digest = *Digest();
   fs::remove_all(access_.cache.folder + "/sources");
   const int reads = reads_;
@@ -165,7 +165,7 @@ TEST_F(SourcePlaceTest, ReadsAnUnchangedSourceOnce) {
   EXPECT_GT(reads_, reads);
 }
 
-TEST_F(SourcePlaceTest, ReadsAnUnchangedLocalSourceOnce) {
+TEST_F(LocatedSourceTest, ReadsAnUnchangedLocalSourceOnce) {
   const auto digest = [&] {
     auto place = Find(local_.path());
     int computed = 0;
@@ -189,7 +189,7 @@ TEST_F(SourcePlaceTest, ReadsAnUnchangedLocalSourceOnce) {
   EXPECT_EQ(digest().second, 1);
 }
 
-TEST_F(SourcePlaceTest, StagesOneFile) {
+TEST_F(LocatedSourceTest, StagesOneFile) {
   Put("triples/all.txt", "a\tb\tc\n");
   const auto path = Path("mem://bucket/triples/all.txt", SourceFormat::kTriples);
   ASSERT_TRUE(path.ok()) << path.status().ToString();
@@ -197,7 +197,7 @@ TEST_F(SourcePlaceTest, StagesOneFile) {
   EXPECT_EQ(Contents(*path), "a\tb\tc\n");
 }
 
-TEST_F(SourcePlaceTest, ResumesAfterInterruption) {
+TEST_F(LocatedSourceTest, ResumesAfterInterruption) {
   ASSERT_TRUE(ArmFailpoints("download.before_rename=error:UNAVAILABLE@5").ok());
   EXPECT_EQ(Path().status().code(), StatusCode::kUnavailable);
   ASSERT_TRUE(ArmFailpoints("").ok());
@@ -206,7 +206,7 @@ TEST_F(SourcePlaceTest, ResumesAfterInterruption) {
   EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path}).ok());
 }
 
-TEST_F(SourcePlaceTest, ReportsSourceChangedDuringRead) {
+TEST_F(LocatedSourceTest, ReportsSourceChangedDuringRead) {
   tamper_ = [this](const std::string&, std::span<std::byte>) {
     Put("graphs/triangle/raw/edge.csv.gz", "changed");
     return Status();
@@ -220,10 +220,10 @@ TEST_F(SourcePlaceTest, ReportsSourceChangedDuringRead) {
 }
 
 // The object is replaced after the first listing and restored before the second one: only the download can detect it.
-TEST_F(SourcePlaceTest, DropsCopyOfObjectThatChangedTemporarily) {
+TEST_F(LocatedSourceTest, DropsCopyOfObjectThatChangedTemporarily) {
   const std::string key = "graphs/triangle/raw/edge.csv.gz";
   const std::string right = *store_.Get(key);
-  SourcePlace place = *Find();
+  LocatedSource place = *Find();
   Put(key, std::string(right.size(), 'x'));
   EXPECT_EQ(place.Path().status().code(), StatusCode::kAborted);
   Put(key, right);
@@ -232,7 +232,7 @@ TEST_F(SourcePlaceTest, DropsCopyOfObjectThatChangedTemporarily) {
   EXPECT_EQ(Contents(*path + "/raw/edge.csv.gz"), right);
 }
 
-TEST_F(SourcePlaceTest, NamesMissingFiles) {
+TEST_F(LocatedSourceTest, NamesMissingFiles) {
   EXPECT_EQ(Find("mem://bucket/nowhere").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Find(cache_.path() + "/nowhere").status().code(), StatusCode::kNotFound);
   access_.cache.folder = "";
@@ -241,15 +241,15 @@ TEST_F(SourcePlaceTest, NamesMissingFiles) {
   EXPECT_THAT(no_folder.message(), HasSubstr("data directory"));
 }
 
-TEST_F(SourcePlaceTest, EndsOnStop) {
+TEST_F(LocatedSourceTest, EndsOnStop) {
   access_.stop_requested = [] { return true; };
   EXPECT_EQ(Path().status().code(), StatusCode::kCancelled);
 }
 
 // Uses a store that ignores conditional requests, so that the test can choose the ETags.
-class Md5Test : public SourcePlaceTest {
+class Md5Test : public LocatedSourceTest {
  protected:
-  Md5Test() : SourcePlaceTest(Conditions::kIgnored) {}
+  Md5Test() : LocatedSourceTest(Conditions::kIgnored) {}
 
   static constexpr char kMd5OfHello[] = "5d41402abc4b2a76b9719d911017c592";
 

@@ -1,11 +1,12 @@
-// A source is described as its partitions will be, without preprocessing it: each source edge type contributes its
+// A source graph is described as its partitions will be, without preprocessing it: each of its edge types contributes
 // columns, edges and splits to itself and to the reverse relation that preprocessing will create, and the columns that
-// cutting adds (copies of source columns, out-degrees) are derived from the schema. Headers of a source and of its
-// partitioning can therefore be checked by the same code.
-#include "services/partitioner/checks/graph_names.h"
+// cutting adds (out-degrees, and copies of source nodes' columns on edges) are derived from the schema. The same code
+// can therefore check the headers of a source graph and of its partitioning.
+#include "services/partitioner/checks/graph_metadata.h"
 
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
@@ -14,9 +15,9 @@
 namespace espalier::partitioner {
 namespace {
 
-// Returns names with empty entries for all types.
-GraphNames MakeEmptyNames(graph::GraphSchema schema) {
-  GraphNames names;
+// Returns metadata with empty entries for all types.
+GraphMetadata MakeEmptyNames(graph::GraphSchema schema) {
+  GraphMetadata names;
   names.node_columns.resize(schema.num_node_types());
   names.node_splits.resize(schema.num_node_types());
   names.node_labels.resize(schema.num_node_types());
@@ -66,7 +67,7 @@ void AddEdgeSplits(const graph::SourceGraph& source, uint16_t type, std::map<std
 }
 
 // Adds the out-degree columns that partitions will have.
-void AddOutDegrees(GraphNames* names) {
+void AddOutDegrees(GraphMetadata* names) {
   for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
     const EdgeTypeId edge_type(type);
     names->node_columns[names->schema.SourceOf(edge_type).value].emplace(
@@ -76,7 +77,7 @@ void AddOutDegrees(GraphNames* names) {
 }
 
 void AddSourceColumns(const std::vector<std::string>& source_columns, const graph::SourceGraph& source,
-                      GraphNames* names) {
+                      GraphMetadata* names) {
   for (uint16_t type = 0; type < names->edge_columns.size(); ++type) {
     const NodeTypeId source_type = names->schema.SourceOf(EdgeTypeId(type));
     const Headers& of_sources = names->node_columns[source_type.value];
@@ -113,18 +114,16 @@ int64_t ColumnHeader::width() const {
 
 std::string ColumnHeader::ToString() const {
   if (row_shape.empty()) return espalier::ToString(dtype);
-  std::string sizes;
-  for (const int64_t size : row_shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return std::string(espalier::ToString(dtype)) + " [" + sizes + "]";
+  return std::string(espalier::ToString(dtype)) + " [" + absl::StrJoin(row_shape, ", ") + "]";
 }
 
-Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
-                                const graph::LabelColumns* labels) {
+Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const job::Graph& graph,
+                                      const graph::LabelColumns* labels) {
   const bool makes_relations = graph.preprocess.add_reverse_edges && !source.schema.is_homogeneous();
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
-  GraphNames names = MakeEmptyNames(*std::move(schema));
+  GraphMetadata names = MakeEmptyNames(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     names.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
     names.num_nodes[type] = source.nodes[type].count;
@@ -149,8 +148,8 @@ Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Gra
   return names;
 }
 
-GraphNames CollectNames(const format::Manifest& manifest) {
-  GraphNames names = MakeEmptyNames(manifest.book.schema());
+GraphMetadata CollectMetadata(const format::Manifest& manifest) {
+  GraphMetadata names = MakeEmptyNames(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
     names.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
     names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));

@@ -1,4 +1,4 @@
-#include "operator/plan/job_turn.h"
+#include "operator/plan/job_start.h"
 
 #include <algorithm>
 
@@ -13,12 +13,12 @@ bool HasRunningPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
 }
 
-// Returns whether pods remain of an earlier Job of the same name, which another writer deleted.
+// Returns whether pods of the run's Job still run although the Job is gone: another client has deleted it.
 bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunningPods(run); }
 
 }  // namespace
 
-Turn TakeTurn(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number) {
+JobStart DeleteOtherJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, int64_t number) {
   bool is_clear = true;
   for (const auto& [other, run] : runs) {
     if (other == number) {

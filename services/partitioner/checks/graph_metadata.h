@@ -19,7 +19,7 @@ struct ColumnHeader {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // of one node or edge; empty: one value
   bool lacks_values = false;       // some value is NaN; false if the values were not read
-  // As in format::ColumnEntry. Set for a partitioning, and for a source after RecordValues.
+  // As in format::ColumnEntry. Set for a partitioning, and for a source after RecordValues (value_facts.h).
   std::string bad_weight = {};
   bool is_all_zero = false;
   std::string bad_feature = {};
@@ -40,28 +40,28 @@ struct PartSizes {
 // Properties of label values by split and column.
 using LabelsOfSplits = std::map<std::string, std::map<std::string, format::SplitLabels>>;
 
-struct GraphNames {
+struct GraphMetadata {
   graph::GraphSchema schema;
   std::vector<std::map<std::string, ColumnHeader>> node_columns;  // by NodeTypeId; without original IDs
-  std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with the copies of source columns
+  std::vector<std::map<std::string, ColumnHeader>> edge_columns;  // by EdgeTypeId; with those copied from source nodes
   std::vector<std::map<std::string, PartSizes>> node_splits;      // by NodeTypeId
   std::vector<std::map<std::string, PartSizes>> edge_splits;      // by EdgeTypeId
   std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; empty for a source before RecordValues
   std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; empty for a source before RecordValues
   std::vector<uint64_t> num_nodes;          // by NodeTypeId
-  std::vector<uint64_t> num_edges;          // by EdgeTypeId; of a source: before edges are dropped
+  std::vector<uint64_t> num_edges;          // by EdgeTypeId; of a source: before a type loses or gets edges
 };
 
-// Returns the headers that the partitions of `source` will have if graph.preprocess and graph.partitions are applied:
-// with the relations that addReverseEdges creates, copies of source columns and out-degrees. The sizes of splits
-// include edges that preprocessing will drop. Reads no edges. Reads the values of the columns that `labels` allows to
-// lack values, to set lacks_values; if `labels` is null, reads no values. InvalidArgument if a reverse relation exists
-// already.
-Result<GraphNames> CollectNames(const graph::SourceGraph& source, const job::Graph& graph,
-                                const graph::LabelColumns* labels = nullptr);
+// Returns the headers that the partitions of `source` will have if graph.preprocess and graph.partitions are applied.
+// They include the relations that addReverseEdges creates, the node columns that sourceColumns copies from source nodes
+// to edges, and out-degrees. The sizes of splits include edges that preprocessing will drop. Reads no edges. Reads the
+// values of the columns that `labels` allows to lack values, to set lacks_values; if `labels` is null, reads no values.
+// InvalidArgument if a reverse relation exists already.
+Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const job::Graph& graph,
+                                      const graph::LabelColumns* labels = nullptr);
 
 // Returns the headers of a partitioning.
-GraphNames CollectNames(const format::Manifest& manifest);
+GraphMetadata CollectMetadata(const format::Manifest& manifest);
 
 // Returns the edge types of `preprocessed`, the schema after preprocessing, that have the columns and splits of the
 // source's edge type `type`: the type itself and, if `makes_relations`, the reverse relation that preprocessing

@@ -6,7 +6,7 @@
 
 #include "services/base/status.h"
 
-namespace espalier::storage {
+namespace espalier {
 
 // Creates the folder and its parents; OK if they exist. FailedPrecondition if one of them is a file.
 inline Status MakeFolder(const std::filesystem::path& folder) {
@@ -20,4 +20,4 @@ inline Status MakeFolder(const std::filesystem::path& folder) {
   return FromErrno(error.value(), "making folder " + folder.string());
 }
 
-}  // namespace espalier::storage
+}  // namespace espalier
