@@ -52,12 +52,12 @@ using TlsMode = job::TlsMode;
 
 // A valid spec.
 struct Spec {
-  job::DistTraining job;  // tls is Managed here if the document does not set it
+  job::DistTraining job;  // job.tls is Managed if the document does not set spec.tls.mode
   kube::Json document;    // the document with defaults: what the role binaries read (--job)
   std::array<RoleSpec, kRoles.size()> roles;
   RunPolicy run_policy;
-  TlsMode tls = TlsMode::kManaged;
-  std::string tls_secret;
+  TlsMode tls = TlsMode::kManaged;  // as job.tls
+  std::string tls_secret;           // as job.tls_secret
   // False if scheduling.gang is Never. True: the pods of a role start all-or-nothing if the cluster supports gangs.
   bool gangs = true;
 
@@ -79,9 +79,9 @@ RunPolicy EffectiveRunPolicy(const DistTraining& training);
 // Returns whether this operator manages the job, by spec.runPolicy.managedBy. The spec may be invalid.
 bool IsManagedByEspalier(const kube::Json& raw_spec);
 
-// Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is not a DistTraining (no
-// name, spec not an object). An invalid spec is not an error: the result has its `violations`. Status fields of a wrong
-// type count as unset.
+// Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is not a DistTraining
+// (another kind, invalid metadata, spec not an object). An invalid spec is not an error: the result has its
+// `violations`. Status fields of a wrong type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
 // Like ParseDistTraining(object). If name and spec equal those of `before`, copies its parsed spec or violations, which
 // saves most of the work. `before` may be any DistTraining.

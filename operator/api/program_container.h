@@ -1,5 +1,6 @@
-// Program containers: the containers of a role's pod that run the role's program. The first one is named after the
-// role. Pods of servers and trainers have `containersPerPod` program containers: "server", "server-1", "server-2".
+// Program containers: the containers of a role's pod that run the role's program, numbered from 0. Container 0 is named
+// after the role. Pods of servers and trainers have `containersPerPod` program containers: "server", "server-1",
+// "server-2" if it is 3.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace espalier::ctl::api {
 
-// Returns the name of program container `number`. Every role has number 0; servers and trainers have numbers below
-// job::kMaxContainersPerPod.
+// Returns the name of program container `number`, which must be below job::kMaxContainersPerPod for servers and
+// trainers, and 0 for other roles.
 std::string ProgramContainerName(Role role, uint32_t number);
 // Returns the number of the role's program container with this name, or nullopt for the name of a sidecar or an init
 // container. Does not depend on containersPerPod: "server-2" has number 2 even if server pods have one container.
@@ -27,7 +28,7 @@ inline constexpr char kScriptSourceVolume[] = "script-source";  // the ConfigMap
 inline constexpr char kScriptFolder[] = "/etc/espalier/script";
 inline constexpr char kScriptSourceFolder[] = "/etc/espalier/script-source";
 
-// Returns the number of program containers in a pod of the role.
+// Returns how many program containers a pod of the role has.
 uint32_t CountProgramContainers(const Spec& spec, Role role);
 
 }  // namespace espalier::ctl::api

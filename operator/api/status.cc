@@ -1,6 +1,6 @@
 // ToJson leaves unset fields out, so that a server-side apply removes them from the stored status. Messages are
-// shortened, children are limited and NaN becomes 0, because the API server refuses a whole status if one value
-// violates the schema.
+// shortened, children are limited, and numbers that are not finite become 0 or are left out, because the API server
+// refuses a whole status if one value violates the schema.
 #include "operator/api/status.h"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ size_t PlaceInOrder(const std::string& type) {
   return static_cast<size_t>(std::find(kConditionOrder.begin(), kConditionOrder.end(), type) - kConditionOrder.begin());
 }
 
-// Returns the condition's reason. The schema requires one, but a condition that was read from a stored status may have
-// none.
+// Returns the condition's reason, or its type if it has no reason. The schema requires a reason, but a condition that
+// was read from a stored status may have none.
 std::string ConditionReason(const Condition& condition) {
   return condition.reason.empty() ? condition.type : condition.reason;
 }

@@ -1,7 +1,7 @@
 // The status of a DistTraining (docs/reference/status.md). The operator writes it; users, `kubectl wait` and the
-// operator itself after a restart read it. It is the only place for state that must survive a restart of the operator
-// (incarnation, attempts, partition, script, images, acceptance). Everything else is computed from the cluster each
-// time.
+// operator itself after a restart read it. It is the only place for state that must survive a restart of the operator,
+// such as the incarnation, attempts, partition, script, images, start time and acceptance. Everything else is computed
+// from the cluster each time.
 #pragma once
 
 #include <map>
@@ -65,7 +65,7 @@ struct ReplicaStatus {
 struct PartitionStatus {
   std::string hash;   // the partition key
   std::string uri;    // of the folder with manifest.json
-  double cut = 0;     // share of the edges between partitions, 0 to 1
+  double cut = 0;     // edges between different partitions / all edges, 0 to 1
   int64_t bytes = 0;  // of all partitions
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
@@ -112,7 +112,7 @@ struct Status {
   std::vector<Condition> conditions;  // at most one per type, in the order of the constants above
   int64_t incarnation = 0;            // of the trainer group; 0: none yet
   int64_t partition_attempt = 0;      // of the partition Job; 0: none yet
-  int64_t attempts_total = 0;         // trainer Jobs created, whether counted or not
+  int64_t attempts_total = 0;         // trainer Jobs created
   int64_t attempts_counted = 0;       // failures of partition and trainer Jobs that count towards backoffLimit
   std::string restart_reason;         // why the current incarnation or attempt was started; empty: it is the first
   std::optional<PartitionStatus> partition;
@@ -129,7 +129,8 @@ struct Status {
   friend bool operator==(const Status&, const Status&) = default;
 };
 
-// Limits of the schema. ToJson applies the limits of messages and children, MetricsFromJson the limits of metrics.
+// Limits of the schema. ToJson applies the limits of messages and children, MetricsFromJson the limits of metrics, and
+// controller/progress.cc the limit of phase names.
 inline constexpr size_t kMaxMessageBytes = 1024;
 inline constexpr size_t kMaxChildRefs = 64;
 inline constexpr size_t kMaxMetrics = 64;

@@ -27,8 +27,8 @@ bool HaveSameCertificate(const Credentials& a, const Credentials& b);
 class CredentialsSource {
  public:
   virtual ~CredentialsSource() = default;
-  // Returns credentials that are valid now. May read a file, or wait for a program until the deadline. If the source
-  // cannot be read, earlier credentials stay in use as long as they are valid.
+  // Returns the current credentials. May read a file, or wait for a program until the deadline. If the source cannot be
+  // read, earlier credentials stay in use unless they are known to be invalid.
   virtual Result<Credentials> Get(Deadline deadline) = 0;
   // Reports that the server returned 401 for the credentials from Get. Makes the next Get read the source again.
   virtual void Reject() = 0;

@@ -1,6 +1,6 @@
 // The implementations of CredentialsSource for constant credentials, files and combinations. FileSource caches the
-// credentials for kReadInterval; if it cannot read them again, it keeps the earlier ones and logs the first failure in
-// a row.
+// credentials for kReadInterval; if it cannot read them again, it keeps the earlier ones and logs only the first of
+// consecutive failures.
 #include <functional>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // Get starts a run when the credentials are about to expire, on a thread that stores the result in Finish. Callers wait
-// for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish change the state and
-// hold mutex_; the run itself does not.
+// for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish hold mutex_ while they
+// change the state; the run itself does not hold it.
 #include "operator/client/exec_plugin.h"
 
 #include <optional>
@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 constexpr seconds kExpiryMargin{10};  // so that the credentials are still valid when the request arrives
 constexpr seconds kPauseAfterFailure{5};
-// For this time after a run Reject is ignored: requests that were sent with the old token may still fail.
+// For this time after a successful run, Reject is ignored: requests that were sent with the old token may still fail.
 constexpr seconds kRejectGrace{2};
 
 class Plugin final : public CredentialsSource {

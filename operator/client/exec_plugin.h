@@ -16,7 +16,7 @@
 namespace espalier::ctl::client {
 
 struct ExecPluginOptions {
-  std::string api_version;  // "client.authentication.k8s.io/v1"
+  std::string api_version;  // "client.authentication.k8s.io/v1" or "client.authentication.k8s.io/v1beta1"
   std::string command;      // a path, or a name that is looked up in PATH
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // the whole environment, except KUBERNETES_EXEC_INFO

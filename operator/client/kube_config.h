@@ -13,7 +13,8 @@ namespace espalier::ctl::client {
 struct KubeOverrides {
   std::string cluster;  // replaces the cluster of the context
   std::string user;
-  std::string server;  // replaces the server of the cluster; if set, no kubeconfig file is required
+  std::string server;  // replaces the server of the cluster; no file is then required, unless KubeConfigOptions has a
+                       // context or paths_are_chosen
   std::string ca_file;
   std::string tls_server_name;
   bool skip_verification = false;
@@ -34,16 +35,17 @@ struct KubeConfigOptions {
   // Paths from --kubeconfig, or from $KUBECONFIG (separated by ':'), or ~/.kube/config. If several files have an entry
   // of the same name, the entry of the first file counts.
   std::vector<std::string> paths;
-  bool paths_are_chosen = false;                   // paths are from --kubeconfig or $KUBECONFIG: one file must exist
+  bool paths_are_chosen = false;                   // by --kubeconfig or $KUBECONFIG: at least one file must exist
   std::string context;                             // empty: current-context
   std::map<std::string, std::string> environment;  // for exec plugins
   KubeOverrides overrides = {};
 };
 
 // Reads and merges the files and returns the connection of the context. Relative paths are relative to their file;
-// *-data fields take precedence over files. Missing files are skipped if at least one exists. Returns NotFound if the
-// context, cluster or user does not exist, and InvalidArgument for unsupported fields such as auth-provider. Error
-// messages name file, entry and field, and never contain a secret.
+// *-data fields take precedence over files. Missing files are skipped if at least one exists. Returns NotFound if a
+// required file, or the context, cluster or user, does not exist, and InvalidArgument for unsupported fields such as
+// auth-provider. Error messages name the entry and the field, and also the file if it cannot be parsed. They never
+// contain a secret.
 Result<Connection> LoadKubeConfig(const KubeConfigOptions& options);
 
 // Sets the connection's impersonation to the values of `as`, `as_uid` and `as_groups` that are not empty. Returns

@@ -12,7 +12,8 @@
 
 namespace espalier::ctl::client {
 
-// Relative paths are resolved against the folder of the file. PEM texts are decoded from base64.
+// In the structs below, relative paths are already resolved against the folder of the file, and PEM texts are decoded
+// from base64.
 struct KubeCluster {
   std::string server;
   std::string tls_server_name;

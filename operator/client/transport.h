@@ -1,4 +1,5 @@
-// The interface of HTTP connections to one API server. Implementations: client/cpprest, and fakes in client/testing.
+// The interface of HTTP connections to one API server. client/cpprest implements it; other implementations wrap another
+// transport (main/leader_transport.h) or are fakes (client/testing).
 #pragma once
 
 #include <memory>

@@ -17,7 +17,8 @@ using job::YamlKind;
 using job::YamlNode;
 using kube::Json;
 
-// Converts a scalar to a number or boolean if JSON writes the value in the same way, else to a string.
+// Converts a plain scalar to a boolean (true, True, TRUE, ...) or, if it is in JSON's syntax, to a number; converts any
+// other scalar to a string.
 Json ScalarToJson(const YamlNode& node) {
   if (!node.plain) return node.text;
   if (const std::optional<bool> boolean = job::ReadBool(node.text)) return *boolean;

@@ -1,8 +1,8 @@
 // Each action is one or more requests with preconditions. The uid in an applied object makes the update of a deleted
-// child a conflict. The resourceVersion in the status write makes it fail if another process has written the status.
-// The uid in a deletion protects a new object of the same name. Before the first deletion of a plan, the DistTraining
-// is read from the API server, because a cache may be minutes behind. Refusals (errors that a retry alone does not
-// resolve) are stored in JobMemory for the next plan.
+// child a conflict. The resourceVersion in the status write makes it fail if the DistTraining has changed since it was
+// read. The uid in a deletion protects a new object of the same name. Before the first deletion of a plan, the
+// DistTraining is read from the API server, because a cache may be minutes behind. Refusals (errors that a retry alone
+// does not resolve) are stored in JobMemory for the next plan.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -34,8 +34,8 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
   return std::string(resource.kind) + " " + key.name;
 }
 
-// Returns the reason of a refusal, or "" for other errors. AlreadyExists comes from HandleExisting: an object of
-// another owner has the name.
+// Returns the reason of a refusal, or "" for other errors. AlreadyExists comes from HandleExisting, MakeAuthority or
+// MakeLeaf: an object of another owner has the name.
 std::string RefusalReason(const Status& status) {
   if (kube::IsWebhookUnreachable(status)) return "WebhookOutOfReach";
   const StatusCode code = status.code();
@@ -44,7 +44,7 @@ std::string RefusalReason(const Status& status) {
   return code == StatusCode::kInvalidArgument ? "Invalid" : "";
 }
 
-// Returns whether the object is a trainer Job that is complete or is about to be. The caches may not show it yet.
+// Returns whether the object is a trainer Job that is complete or is about to be. The caches might not show this yet.
 bool HasTrained(const kube::Json& object) {
   const Result<kube::Job> job = kube::ParseJob(object);
   if (!job.ok() || !(job->complete || job->success_criteria_met)) return false;
@@ -175,8 +175,8 @@ Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
 // Creates a child by POST, which fails if an object of that name exists. A server-side apply would silently take over
 // an object of the user, which no cache shows because it lacks the operator's label. A disadvantage of POST is that
 // later applies do not remove fields that it wrote. This matters only for StatefulSets and Workloads, the only kinds
-// whose templates change: their children are created by a server-side apply, after a GET has shown that the name is
-// free.
+// whose templates change: children of these two kinds are created by a server-side apply, after a GET has shown that
+// the name is free.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
   const bool uses_apply = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
   if (uses_apply) {
@@ -227,8 +227,8 @@ Status Applier::RecordChild(Round& round, const kube::Resource& resource, const 
   return Status();
 }
 
-// MakeAuthority and MakeLeaf store the facts about the Secret in the memory, so that it need not be read again, and
-// remove the facts if the write failed.
+// The actions MakeAuthority and MakeLeaf store the facts about the Secret in memory_, so that it need not be read
+// again, and remove the facts if the write failed.
 Status Applier::Run(Round& round, const plan::MakeAuthority&) {
   round.subject = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
   memory_.ForgetCertificates(round.job());

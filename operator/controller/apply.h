@@ -24,10 +24,11 @@ using plan::kFieldManager;
 
 struct Applied {
   bool wrote_status = false;
-  // The next plan needs a result of this call (of a dry run, a new refusal, a taken name), so the caller must requeue
-  // the job at once.
+  // The next plan needs a result of this call (a dry run, a refusal that is new or has ended, a taken name), so the
+  // caller must requeue the job at once.
   bool requeue_now = false;
-  // The API server refused an action. No watch reports when a retry may succeed, so the caller must requeue the job.
+  // The API server refused an action, or an object of another owner has the name of a child. No watch reports when a
+  // retry may succeed, so the caller must requeue the job.
   bool is_refused = false;
 };
 

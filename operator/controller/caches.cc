@@ -1,6 +1,6 @@
-// A TrainingRecord keeps the few fields that every reconcile or poll needs, and the whole object as text. Its
-// fingerprint is a hash of that text without status.progress and resourceVersion, which change often and affect no
-// plan.
+// A TrainingRecord keeps the few fields that every reconcile or poll needs, and the object as text, without bulky
+// metadata. Its fingerprint is a hash of that text without status.progress and resourceVersion, which change often and
+// affect no plan.
 #include "operator/controller/caches.h"
 
 #include <functional>

@@ -1,6 +1,7 @@
-// A change in a cache adds its job to the queue; a worker takes the job and runs one reconcile. The stale guard delays
-// a reconcile until the caches show the operator's own last writes: otherwise a child that was just created would look
-// missing. A failed reconcile is retried with exponential backoff; a plan may requeue its job for a later time.
+// A changed object in a cache adds the object's job to the queue; a worker takes the job and runs one reconcile. The
+// stale guard delays a reconcile until the caches show the operator's own last writes: otherwise a child that was just
+// created would look missing. A failed reconcile is retried with exponential backoff; a plan may requeue its job for a
+// later time.
 #include "operator/controller/controller.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// No watch reports a change of quotas or permissions, so a refused action is retried at this interval.
+// No watch reports a change of quotas or permissions, so a refused action is retried after at most this time.
 constexpr std::chrono::nanoseconds kRefusalRetryInterval = std::chrono::seconds(10);
 // The longest delay before a failed reconcile is retried, even during an outage of the API server.
 constexpr std::chrono::seconds kMaxReconcileBackoff{30};
@@ -140,8 +141,8 @@ Result<runtime::ReconcileOutcome> Controller::Impl::ReconcileRecord(
   runtime::ReconcileOutcome outcome;
   outcome.requeue_after = plan.requeue_after;
   if (applied.is_refused) {
-    // A plan that wants an immediate requeue means the time after its last action, which did not run. An immediate
-    // requeue would now retry the refused action in a tight loop.
+    // A plan may request an immediate requeue, to continue after its actions. After a refusal, an immediate requeue
+    // would retry the refused action in a tight loop.
     const auto wanted = plan.requeue_after.value_or(kRefusalRetryInterval);
     outcome.requeue_after =
         wanted > std::chrono::nanoseconds(0) ? std::min(kRefusalRetryInterval, wanted) : kRefusalRetryInterval;

@@ -13,8 +13,8 @@ namespace {
 
 using Wake = std::function<void(const kube::ObjectKey&)>;
 
-// Returns a sink that stores each child as `parse` reads it, and wakes the job that its label names, or both jobs if
-// the label changed.
+// Returns a sink that stores each child as `parse` reads it, but without bulky annotations, and wakes the job that its
+// label names, or both jobs if the label changed.
 template <class T>
 std::unique_ptr<runtime::ObjectSink> MakeChildSink(runtime::Store<T>& store,
                                                    std::function<Result<T>(const kube::Json&)> parse, Wake wake) {

@@ -25,11 +25,11 @@ struct ChangeHandlers {
   // Called when a DistTraining or one of its children was added, changed or removed, except if only status.progress was
   // changed. Must not block.
   std::function<void(const kube::ObjectKey& job)> wake;
-  // Called for each change of a DistTraining. `before` or `after` may be null, but not both.
+  // Called for each change of a DistTraining. `before` is null if it was added, `after` is null if it was removed.
   std::function<void(const TrainingRecord* before, const TrainingRecord* after)> training_changed;
 };
 
-// Thread-safe. The arguments passed by reference must outlive it.
+// Thread-safe. `client`, `caches`, `metrics` and `clock` must outlive it.
 class Informers {
  public:
   Informers(client::ApiClient& client, const InformersOptions& options, Caches& caches, ChangeHandlers handlers,

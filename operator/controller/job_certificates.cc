@@ -54,7 +54,8 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
   ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
   if (!there) return secret;
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, ParseOwnedMeta(*there, context));
-  // A usable authority is never replaced: pods with certificates of two authorities do not trust each other.
+  // A usable authority is never replaced: pods whose certificates are from different authorities do not trust each
+  // other.
   if (resources::ParseCertificateFacts(*there)) return *std::move(there);
   RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
   return secret;

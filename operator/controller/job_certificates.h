@@ -16,8 +16,8 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
 // AlreadyExists if it is not this job's.
 Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context);
 
-// Creates or replaces the Secret with the certificate of `role`, signed by `authority`. Returns the facts about the
-// certificate, with the errors of MakeAuthority.
+// Makes a certificate for `role`, signed by `authority`, and creates the role's Secret with it or replaces the existing
+// Secret. Returns the facts about the certificate. Errors are those of MakeAuthority.
 Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const resources::Context& context,
                                              api::Role role, const resources::Authority& authority);
 

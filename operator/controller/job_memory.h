@@ -15,10 +15,10 @@
 
 namespace espalier::ctl::controller {
 
-// How long facts about a Secret are valid. A Secret that was deleted is noticed after at most this time.
+// How long facts about a Secret are valid. The deletion of a Secret is noticed after at most this time.
 inline constexpr std::chrono::minutes kCertificatesLifetime{10};
-// How long messages of events are valid: a little less than the shortest requeue time of a plan that waits for events,
-// so that its next reconcile reads them again. Reconciles before that, for example while pods start, do not.
+// How long messages of events are valid: a little less than the shortest requeue time of a plan that waits for events.
+// The requeued reconcile therefore reads the events again. Earlier reconciles, for example because pods start, do not.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
 // How long a ResourceFlavor is valid. Kueue does not change which flavors an admitted Workload uses.

@@ -35,8 +35,8 @@ std::optional<double> NumberAt(const kube::Json& value, kube::JsonPath path) {
 
 double RoundPercent(double percent) { return std::clamp(std::round(percent * 10) / 10, 0.0, 100.0); }
 
-// Returns whether the name is one word of at most the schema's length. Trainers of another version may have phases that
-// are unknown here.
+// Returns whether the name consists of ASCII letters and is not longer than the schema of the status allows; true for
+// "". Trainers of another version may have phases that are unknown here.
 bool IsPhaseName(const std::string& name) {
   return name.size() <= api::kMaxProgressPhaseBytes &&
          std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });

@@ -1,4 +1,5 @@
-// Fuzzes DistTraining resources from an API server, including those that violate the schema.
+// Fuzzes the parser of DistTraining resources (the responses of an API server), including those that violate the
+// schema.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

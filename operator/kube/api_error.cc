@@ -12,8 +12,8 @@ constexpr size_t kMaxCauses = 32;
 constexpr size_t kMaxForeignBytes = 256;  // of a body that is not a Status object
 constexpr int64_t kMaxRetryAfterSeconds = 3600;
 
-// Truncates a text that is longer than `max_bytes` between two characters, so that valid UTF-8 stays valid, and appends
-// "...".
+// Returns the text if it has at most `max_bytes`. Otherwise cuts it to `max_bytes` or a few less, not within a
+// character, so that valid UTF-8 stays valid, and appends "...".
 std::string Truncate(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;
@@ -37,7 +37,7 @@ std::string ToOneLine(std::string_view text) {
   return Truncate(std::move(line), kMaxForeignBytes);
 }
 
-// The codes and reasons of the API server that belong together. The first entry of a code or reason counts.
+// Pairs of an HTTP code and a reason of the API server. The first pair with a code or reason counts.
 struct CodeAndReason {
   int code;
   const char* reason;

@@ -34,7 +34,7 @@ ApiError ParseStatusObject(const Json& status_object);
 //   404 NotFound                             -> kNotFound
 //   409 AlreadyExists                        -> kAlreadyExists
 //   409 with another reason, 412             -> kAborted              read again, then retry
-//   410, reason Expired                      -> kOutOfRange           list again
+//   410, or any code with reason Expired     -> kOutOfRange           list again
 //   any code, cause ResourceVersionTooLarge  -> kFailedPrecondition   list again with resourceVersion ""
 //   401 -> kUnauthenticated   403 -> kPermissionDenied (also for an exceeded quota; the message says so)
 //   400, 405, 406, 413, 415, 422, and 500 for an apply with unknown fields -> kInvalidArgument

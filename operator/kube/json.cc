@@ -15,8 +15,8 @@ namespace {
 constexpr char kTooDeepMark[] = "espalier.io/nests-too-deep";
 
 // Builds the tree from the parser's events, so that the limits are checked before a value is stored. `object_level` is
-// the depth of objects in the text: values that nest too deep are dropped, and the object at this level that contains
-// them is marked. Without `object_level` such values are an error.
+// the depth at which the text contains API objects: values that nest too deep are dropped, and the object at this depth
+// that contains them is marked. Without `object_level` such values are an error.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
   explicit TreeBuilder(ManagedFields managed_fields, std::optional<size_t> object_level = std::nullopt)

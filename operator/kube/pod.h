@@ -14,7 +14,7 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct ContainerEnd {
   int exit_code = 0;
   int signal = 0;       // that ended the process; 0: none
-  std::string reason;   // "OOMKilled", "Error"; "Unknown", "ContainerStatusUnknown": the end was not observed
+  std::string reason;   // "OOMKilled", "Error"; if the end was not observed, "Unknown" or "ContainerStatusUnknown"
   std::string message;  // termination log of the process
   std::optional<WallTime> started_at = std::nullopt;  // nullopt: it did not start, or its start was not observed
   WallTime finished_at{};
@@ -41,7 +41,7 @@ struct Pod {
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
   bool ready = false;                        // condition Ready
-  std::optional<WallTime> ready_changed_at;  // last transition of Ready, in either direction; nullopt: no condition
+  std::optional<WallTime> ready_changed_at;  // last transition of Ready, in either direction; nullopt: no such time
   bool disruption_target = false;            // condition DisruptionTarget
   std::string disruption_reason;             // reason of DisruptionTarget: "DeletionByTaintManager"
   std::optional<WallTime> disrupted_since;   // transition to DisruptionTarget; nullopt: not a target, or no time

@@ -14,7 +14,7 @@ struct PodGroup {
   // Condition PodGroupInitiallyScheduled, which kube-scheduler writes. Once True, it stays True even if pods are lost.
   std::optional<Condition> scheduled;
 
-  // Returns whether the group was scheduled once: min_count pods had nodes at the same time.
+  // Returns whether the group has ever been scheduled: min_count pods had nodes at the same time.
   bool was_scheduled() const { return scheduled && scheduled->is_true(); }
   friend bool operator==(const PodGroup&, const PodGroup&) = default;
 };

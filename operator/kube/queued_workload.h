@@ -23,7 +23,7 @@ struct QueuedWorkload {
   // Kueue's decision about one pod set: an item of status.admission.podSetAssignments.
   struct Assignment {
     std::string pod_set;
-    std::optional<int64_t> count;      // admitted pods; fewer than PodSet::count is possible only with min_count
+    std::optional<int64_t> count;      // admitted pods; below PodSet::count only with min_count or reclaimable pods
     std::vector<std::string> flavors;  // names of ResourceFlavors, sorted, without duplicates
     bool has_topology = false;         // topologyAssignment is set
     friend bool operator==(const Assignment&, const Assignment&) = default;
@@ -47,7 +47,7 @@ struct QueuedWorkload {
   std::string cluster_queue;  // status.admission.clusterQueue; empty: no quota is reserved
   std::vector<Assignment> assignments;
   std::vector<PodSetUpdate> updates;
-  std::set<std::string> topology_requested;       // names of pod sets whose topologyRequest says how close pods must be
+  std::set<std::string> topology_requested;       // pod sets with required, preferred or unconstrained topologyRequest
   std::optional<int64_t> past_execution_seconds;  // status.accumulatedPastExecutionTimeSeconds
   Json conditions = Json::array();                // status.conditions as stored
   Json reclaimable_pods = Json::array();          // status.reclaimablePods as stored

@@ -1,5 +1,5 @@
-// ParseTime reads the fixed fields of RFC 3339 from left to right with a Scanner, which remembers the first mismatch,
-// so that errors are checked only once at the end. Leap seconds (":60") are rejected, as in Go.
+// ParseTime reads the fixed fields of RFC 3339 from left to right with a Scanner, which remembers whether a field did
+// not match, so that errors are checked only once at the end. Leap seconds (":60") are rejected, as in Go.
 #include "operator/kube/time.h"
 
 #include <algorithm>

@@ -18,7 +18,8 @@ WallTime SystemTime();
 // RFC 3339 has the years 0 to 9999. A time before or after them is printed as the first or last time of these years.
 std::string FormatTime(WallTime time);       // metav1.Time: "2026-01-02T03:04:05Z"
 std::string FormatMicroTime(WallTime time);  // metav1.MicroTime: "2026-01-02T03:04:05.000006Z"
-// Parses both formats, also with an offset such as "+01:00". Returns InvalidArgument for any other text.
+// Parses both formats, also with an offset such as "+01:00" and with any number of digits in the fraction: those beyond
+// microseconds are dropped. Returns InvalidArgument for any other text.
 Result<WallTime> ParseTime(std::string_view text);
 
 }  // namespace espalier::ctl::kube

@@ -22,8 +22,8 @@ struct ClusterFlags {
 
 using Command = std::function<Result<int>(const CommandContext&)>;
 
-// Declares all subcommands. Parsing stores the one that the user has chosen in *chosen. `cluster` and `chosen` must
-// outlive the parsing and the command.
+// Declares all subcommands. Parsing stores the cluster flags in *cluster and the selected subcommand in *chosen. Both
+// must outlive the parsing and the command.
 void AddCommands(CLI::App* app, ClusterFlags* cluster, Command* chosen);
 
 }  // namespace espalier::ctl::kubectl

@@ -8,8 +8,8 @@
 namespace espalier::ctl::process {
 
 // Writes `line`, which ends with a newline, to stderr and ends the process with `code`. Runs no destructors and no exit
-// hooks, takes no locks and never blocks. If stderr does not take the line at once, for example a full pipe without a
-// reader, the line is lost.
+// hooks, takes no locks and never blocks. If stderr cannot take the line at once, for example because it is a pipe that
+// is full, the line is lost.
 [[noreturn]] void EndAtOnce(std::string_view line, ExitCode code);
 
 }  // namespace espalier::ctl::process

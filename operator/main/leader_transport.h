@@ -13,7 +13,7 @@
 
 namespace espalier::ctl::process {
 
-// Thread-safe if `leads` is, which returns whether this process leads. `inner` must outlive this object.
+// `leads` returns whether this process leads. Thread-safe if `leads` is. `inner` must outlive this object.
 class LeaderTransport final : public client::HttpTransport {
  public:
   LeaderTransport(client::HttpTransport& inner, std::function<bool()> leads)

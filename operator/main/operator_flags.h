@@ -19,7 +19,7 @@ struct OperatorFlags {
   std::string name_space;  // empty: the pod's own, or the context's
   bool cluster_wide = false;
   std::string kubeconfig;  // a path; empty: the pod's account, else $KUBECONFIG, else ~/.kube/config
-  std::string context;     // empty: current-context
+  std::string context;     // of a kubeconfig, so that the pod's account is not used; empty: current-context
 
   bool leader_elect = true;
   std::string lease_name = "espalier-operator";
@@ -44,10 +44,12 @@ struct OperatorFlags {
   bool kueue = false;                                  // jobs with a queue label wait for Kueue's admission
   std::string job_defaults;                            // a file; empty: none
   std::vector<std::string> allowed_service_accounts;   // empty: all; "-": only the jobs' own
-  std::vector<std::string> allowed_images;             // prefixes of names; empty: all; "-": only the operator's
-  std::vector<std::string> allowed_scripts;            // sources; empty: all; "-": none
-  std::string script_endpoint;                         // the only one allowed for jobs with a script in object storage
-  std::string secret_label;                            // "key" or "key=value"; empty: any Secret
+  std::vector<std::string> allowed_images;   // registries, paths or names; empty: all; "-": only the operator's
+  std::vector<std::string> allowed_scripts;  // sources; empty: all; "-": none
+  // With allowed_scripts: the storage endpoint that a job with a script in object storage must have. Empty: such a job
+  // must set neither an endpoint nor a region.
+  std::string script_endpoint;
+  std::string secret_label;  // "key" or "key=value", of the Secrets that a job may name; empty: any Secret
 
   std::string admin_listen = "127.0.0.1:0";
   std::string metrics_listen;       // of /metrics over HTTPS; empty: the admin port serves it
@@ -62,8 +64,8 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
 // Returns InvalidArgument if a flag is invalid or flags contradict each other. The message names them.
 Status CheckOperatorFlags(const OperatorFlags& flags);
 
-// Returns the connection to the API server: from --kubeconfig, else from the pod's service account, else from the files
-// that kubectl reads.
+// Returns the connection to the API server: from --kubeconfig, else, without --context, from the pod's service account,
+// else from the files that kubectl reads.
 Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment);
 
 // Reads the file of --job-defaults. Errors name the file and the field.

@@ -4,8 +4,8 @@
 //   SIGTERM ─► workers drain ─► the client stops, and with it the caches ─► events ─► the lease
 //
 // The admin port opens before the caches fill, so that a slow start can be observed. The lease is released last, after
-// the last write of this process. If the lease is lost, the process ends at once: writes may be in progress, and
-// another process leads.
+// the last write of this process; if a worker does not end in time and may still write, the lease is not released but
+// expires. If the lease is lost, the process ends at once: writes may be in progress, and another process leads.
 #pragma once
 
 #include <functional>

@@ -29,7 +29,8 @@ class MetricsGuard {
 
   // Returns nullopt if the request may get the metrics. Otherwise returns the response that refuses it: 401 without a
   // valid token, 403 without the permission, 429 beyond the limit of reviews, 503 if the API server returns an error,
-  // which is also logged. Blocks for two calls of the client if no recent decision is cached. Errors are not cached.
+  // which is also logged. Blocks for up to two calls of the client if no recent decision is cached. Errors are not
+  // cached.
   std::optional<telemetry::HttpResponse> CheckAccess(const telemetry::HttpRequest& request);
 
  private:

@@ -6,7 +6,7 @@
 namespace espalier::ctl::metrics_port {
 namespace {
 
-// A scrape waits for two calls at most, and Prometheus waits 10 s by default.
+// A scrape waits for at most two calls, a TokenReview and a SubjectAccessReview; Prometheus waits 10 s by default.
 constexpr std::chrono::seconds kCallTimeout{3};
 constexpr std::chrono::hours kOwnCertificateValidity{24 * 365 * 10};
 
@@ -42,7 +42,7 @@ struct MetricsPort::Parts {
 
   client::ClientMetrics client_metrics;
   client::ApiClient client;
-  // Both are used by the server's thread only.
+  // `guard` and `channels` are used by the server's thread only.
   MetricsGuard guard{client};
   std::unique_ptr<TlsChannels> channels;
   std::unique_ptr<telemetry::AdminServer> server;

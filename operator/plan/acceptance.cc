@@ -32,8 +32,8 @@ bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
   return seen.dry_run && seen.dry_run->generation == training.meta.generation;
 }
 
-// Returns the image of a role for which the document names none. Trainers whose device is Auto and that have no GPU
-// compute on the CPU.
+// Returns the image of a role for which the document names none. With device Auto, trainers that request no GPU use the
+// CPU.
 const std::string& DefaultImage(Role role, const job::DistTraining& job, const Defaults& defaults) {
   if (role != Role::kTrainer) return defaults.core_image;
   const bool may_use_cuda =

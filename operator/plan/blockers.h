@@ -6,8 +6,9 @@
 
 namespace espalier::ctl::plan {
 
-// Finds missing Secrets and refused objects; called before the stages. Also requeues for Secrets and events, which no
-// watch covers.
+// Sets the blocker of the whole job if Secrets are missing or an object was refused. Also requeues while Secrets, pods
+// or containers are missing, because no watch covers Secrets and events. Does nothing if runPolicy.suspend is true.
+// Called before the stages (plan_builder.h).
 void DetectBlockers(PlanBuilder& builder);
 // Returns the blocker that keeps `role` from becoming ready: that of the whole job, or else that of the role, which is
 // recorded (PlanBuilder::AddNote). nullopt: there is none.
@@ -17,12 +18,14 @@ inline constexpr std::chrono::seconds kPodsMissing{3};
 // Returns the uids of the job's Jobs and StatefulSets that have lacked pods for kPodsMissing.
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now);
-// Returns the uids of pods whose containers have not been created for kPodsMissing and whose template has volumes that
-// the operator does not make. Returns one pod per role, because the other pods of the role wait for the same volumes.
+// Returns the uids of pods that have waited for their containers for kPodsMissing and that have volumes from the user
+// (in the role's template, or the TLS Secret). Returns at most one pod per role, because the other pods of the role
+// wait for the same volumes.
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
 // Returns whether the pod is on a node and none of its containers is created yet: it waits for images and volumes.
 bool WaitsForItsContainers(const kube::Pod& pod);
-// Returns the names of current Jobs that another writer has suspended.
+// Returns the names of the current attempts' Jobs that are suspended. Another writer has suspended them, because the
+// operator never sets spec.suspend of a Job.
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
 // Returns whether `reason` is that of a blocker that keeps pods from starting until a user or administrator has fixed
 // the problem.

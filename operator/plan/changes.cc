@@ -1,5 +1,5 @@
 // Compares the stored status with the planned one and adds an event for each relevant difference. Events are recorded
-// after the status is written, so each change is reported once.
+// after the status is written, so each change is reported at most once.
 
 #include "operator/plan/changes.h"
 

@@ -40,7 +40,7 @@ void DeleteJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& runs, Cle
   }
 }
 
-// Sets the messages of conditions that name the containers which hold a pod after the job has ended.
+// Names the containers that still hold a pod after the end of the job, in the messages of conditions.
 void WriteHolders(PlanBuilder& builder) {
   const auto write = [&builder](const char* condition, const std::map<int64_t, JobRun>& runs) {
     const std::string holders = HoldersText(runs, /*except=*/0);

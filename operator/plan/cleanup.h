@@ -7,9 +7,10 @@
 namespace espalier::ctl::plan {
 
 // For a job that has finished: sets finished_at, and plans the deletions that cleanPodPolicy and
-// ttlSecondsAfterFinished require.
+// ttlSecondsAfterFinished require. Renews the certificates of servers that keep serving (KeepsServers).
 void CleanUp(PlanBuilder& builder);
-// Returns whether the job has servers that keep serving after its end, for inspection (cleanPodPolicy).
+// Returns whether the job has servers or samplers that keep serving after its end, for inspection (cleanPodPolicy
+// None).
 bool KeepsServers(const api::DistTraining& training, const World& world);
 // Plans the deletion of the StatefulSets of servers and samplers.
 void DeleteSets(PlanBuilder& builder);

@@ -60,8 +60,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 // forever. nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
-// Returns whether the failure is only a consequence of another pod's failure: the pod lost a peer or was deleted.
-// Another pod may still report the cause.
+// Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report: 74,
+// SidecarFailed, or the deletion of the pod.
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of
@@ -71,8 +71,8 @@ bool IsAboutCertificates(const std::string& reason, const std::string& message);
 
 // Returns the failure with the higher rank; `a` if the ranks are equal.
 std::optional<Failure> PickStronger(std::optional<Failure> a, std::optional<Failure> b);
-// Returns the failure of a pod that no longer exists. `reason` is its stored reason, which must not be that of a
-// failure that is never retried (Retry::kNever).
+// Returns the failure of a pod that no longer exists. `reason` is its stored reason, which must be that of a failure
+// with a retry (not Retry::kNever).
 Failure FailureOfDeletedPod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // phase Succeeded or Failed

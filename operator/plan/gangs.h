@@ -11,9 +11,10 @@ namespace espalier::ctl::plan {
 // PodGroups.
 bool PlanGang(PlanBuilder& builder, api::Role role);
 
-// Deletes PodGroups of earlier attempts and incarnations.
+// Deletes PodGroups of earlier attempts and incarnations, and that of the partitioner once the graph is partitioned.
 void DeleteOldGangs(PlanBuilder& builder);
-// Deletes all PodGroups of a job without pods: when it resumes, its pods start all-or-nothing again.
+// Deletes all PodGroups of the job, so that its pods start all-or-nothing again when it resumes. Call it only when the
+// job has no pods.
 void DeleteGangs(PlanBuilder& builder);
 
 // Returns the blocker of a gang that kube-scheduler cannot place yet; nullopt if the role is not a gang or has been

@@ -10,17 +10,17 @@ inline constexpr std::chrono::seconds kCollect{3};
 // The longest wait for pods that are still ending if no pod has reported a cause yet. It is long enough for a grace
 // period and a forced deletion.
 inline constexpr std::chrono::minutes kMaxSilence{10};
-// Returns why the Job fails, or nullopt if it does not fail or if causes are still being collected. Collecting ends at
-// once if a pod has reported a cause that forbids a retry, or if a pod has reported a cause and all pods have ended;
-// otherwise it ends after kCollect. If no pod has reported a cause by then, collecting continues while pods are still
-// ending, until one of them has to be deleted by force (cleanup.h), but for at most kMaxSilence. `bad_input` determines
-// whether exit code 64 or 65 of a pod whose deletion had been requested is the cause of the failure or a consequence
-// (failure.h).
+// Returns why the Job fails, or nullopt if it does not fail or is being deleted, or while causes are being collected.
+// Collecting ends at once if a pod has reported a failure that forbids a retry, or if a pod has reported a failure and
+// all pods have ended; otherwise it ends after kCollect. If by then no pod has reported a failure, or only consequences
+// of another pod's failure (IsSecondary), collecting continues while pods are still ending, until one of them has to be
+// deleted by force (cleanup.h), but for at most kMaxSilence. `bad_input` determines whether exit code 64 or 65 of a pod
+// whose deletion had been requested is the cause of the failure or a consequence (failure.h).
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input);
 // Returns the names of the current Jobs that have ended or are failing although the cache has no pod of them. Either
 // the pods were deleted, and their termination messages are lost, or the cache is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
-// Returns the names of Jobs that were seen before and that the caches do not show: the caches may be stale.
+// Returns the names of the current Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
 // Returns whether the API server has answered that `job`, one of VanishedJobs, does not exist.
 bool IsConfirmedDeleted(const PlanBuilder& builder, const std::string& job);
@@ -28,8 +28,8 @@ bool IsConfirmedDeleted(const PlanBuilder& builder, const std::string& job);
 // unless it is exempt (Retry::kNotCounted), and fails the job if backoffLimit is exceeded. Returns whether another
 // attempt may follow.
 bool RecordFailure(PlanBuilder& builder, api::Role role, const Failure& failure);
-// Sets restart_reason and the condition Restarting. The reason and message say why the next attempt begins. The delay
-// before this attempt starts at the condition's transition time.
+// Sets restart_reason and the condition Restarting. The reason and message say why the next attempt begins. The
+// condition's transition time is the start of the delay before that attempt.
 void BeginRestart(PlanBuilder& builder, const std::string& reason, const std::string& message);
 // Sets Restarting to False if it is True.
 void EndRestart(PlanBuilder& builder, const std::string& message);

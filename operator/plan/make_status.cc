@@ -1,5 +1,5 @@
-// Computes the part of the status that depends only on the conditions and the observed cluster. It is recomputed each
-// time.
+// Computes the part of the status that follows from the document, the observed cluster and the rest of the status. It
+// is recomputed in every reconcile.
 
 #include "operator/plan/make_status.h"
 

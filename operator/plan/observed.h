@@ -32,9 +32,9 @@ struct Observed {
   std::vector<std::shared_ptr<const kube::Pod>> pods;
   std::vector<Child> others;  // Services, ConfigMaps, ServiceAccounts, NetworkPolicies, PodDisruptionBudgets
 
-  // Facts about the certificates in Secrets, set only if Lookups::certificates is set. `authority` is nullopt if the
-  // job has no Secret with a usable certificate authority. `leaves` has no entry for a role without a Secret with a
-  // usable certificate, and is empty without an authority.
+  // Facts about the certificates in Secrets, set only if Lookups::certificates (plan.h) is set. `authority` is nullopt
+  // if the job has no Secret with a usable certificate authority. `leaves` has no entry for a role without a Secret
+  // with a usable certificate, and is empty without an authority.
   std::optional<resources::CertificateFacts> authority;
   std::map<api::Role, resources::CertificateFacts> leaves;
   // Secrets that the document refers to (credentials, tls.secretName) and that do not exist or lack keys.
@@ -62,13 +62,13 @@ struct Observed {
   // do not contain them. The operator discovers such an object when it applies the child (ApplyChild::uid), and reads
   // the object from the API server before each plan. The plan waits until the name is free.
   std::vector<Child> conflicting_objects;
-  // The API server's refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a
-  // missing permission; 422; an unreachable admission webhook). The refusal is shown to users. The next plan
-  // nevertheless contains the action again.
+  // The refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a missing
+  // permission; 422; an unreachable admission webhook; a child's name that an object of another owner has). The refusal
+  // is shown to users. The next plan nevertheless contains the action again.
   struct Refusal {
     std::string child;    // "Job cora-partition-1"
     std::string reason;   // "Forbidden", "Invalid", "NameTaken", "WebhookOutOfReach"
-    std::string message;  // the server's
+    std::string message;  // from the API server or, for NameTaken, from the operator
   };
   std::optional<Refusal> refusal;
   // The result of the dry run of the templates of one generation of the document.

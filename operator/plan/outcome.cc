@@ -25,8 +25,8 @@ bool HaveTrainersSucceeded(const World& world) {
   });
 }
 
-// Returns whether all programs have succeeded and the Job controller is about to report it, because no other container
-// holds their pods.
+// Returns whether all programs have succeeded and the Job controller is about to report it. HaveTrainersSucceeded must
+// be false: otherwise another container may hold a pod, and the Job controller would not report it.
 bool IsAboutToBeComplete(const JobRun& run) {
   const kube::Job* const job = run.job;
   if (job == nullptr || job->failure_target || job->has_failed || job->meta.deletion_requested_at) return false;

@@ -13,7 +13,8 @@ namespace espalier::ctl::plan {
 namespace {
 
 constexpr std::chrono::seconds kRecheckInterval{10};
-// Limits the delay after a jump of the clock, and the time for which the queue holds the keys of deleted jobs.
+// The longest delay until the next reconcile. It limits the delay after the clock was set back, and the time for which
+// the queue holds the key of a deleted job.
 constexpr std::chrono::hours kMaxRequeueDelay{1};
 
 std::string FindInputs(const kube::Json& object) {
@@ -135,7 +136,7 @@ Plan PlanBuilder::Finish() && {
   // A refused creation must not keep pods from being deleted.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<DeleteChild>(action); });
-  // A deleted pod takes its termination message with it.
+  // The progress is written before pods are deleted: it comes from a pod's termination message, which is deleted too.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<WriteProgress>(action); });
   if (requeue_at_) {

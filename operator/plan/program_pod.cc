@@ -1,6 +1,6 @@
-// Program containers are recognized by name. Successes are counted by the Job's status and by pods. The pods show a
-// success earlier than the status; if a sidecar holds or fails the pod, the status never shows it. The status still
-// counts pods that have been deleted. Both counts are combined per completion index.
+// Program containers are recognized by name. CountSucceeded combines two sources per completion index: the pods and the
+// Job's status. The pods show a success earlier than the status; if a sidecar holds or fails the pod, the status never
+// shows it. The status still counts pods that have been deleted.
 #include "operator/plan/program_pod.h"
 
 #include <algorithm>
@@ -47,9 +47,9 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Returns whether all programs ended before the pod's deletion was requested. Exit code 0 after SIGTERM does not count
-// as success, because a user's program may exit with any code then. Times in Kubernetes are whole seconds, so an end in
-// the second of the request may be a reaction to it.
+// Returns false if the pod's deletion was requested before all its programs had ended. Exit code 0 after SIGTERM does
+// not count as success, because a user's program may exit with any code then. Times in Kubernetes are whole seconds, so
+// an end in the second of the request may be a reaction to it.
 bool SucceededByItself(const kube::Pod& pod) {
   const auto& deleted_at = pod.meta.deletion_requested_at;
   return !deleted_at || EachProgramContainer(pod, [&](const kube::ContainerState& container) {

@@ -27,12 +27,13 @@ bool ProgramHasEnded(const kube::Pod& pod);
 // Returns whether the phase is Succeeded or all program containers have ended with exit code 0. That includes a pod in
 // phase Failed in which only other containers failed.
 bool ProgramHasSucceeded(const kube::Pod& pod);
-// Returns whether a trainer of the pod has failed while another one still runs. Kubernetes reports a pod that is never
-// restarted as failed only when all of its containers have ended, and a trainer that waits for the failed one may take
+// Returns whether a trainer of the pod has failed while another one still runs. A pod with restartPolicy Never gets the
+// phase Failed only when all of its containers have ended, and a trainer that waits for the failed one may take
 // minutes.
 bool HasPartlyFailed(const kube::Pod& pod);
-// Returns whether all program containers are ready. Returns false for a pod that is being deleted, and for a pod whose
-// containers are all ready although the pod is not: its node is lost, or it waits for a readiness gate.
+// Returns whether each program container is ready or has succeeded, and at least one is ready. Returns false for a pod
+// that is being deleted, and for a pod whose containers are all ready although the pod is not: its node is lost, or it
+// waits for a readiness gate.
 bool ProgramIsReady(const kube::Pod& pod);
 // Returns whether the program has ended and another container has not. Meaningful for pods with restartPolicy Never.
 bool IsHeld(const kube::Pod& pod);
@@ -41,11 +42,12 @@ bool IsHeld(const kube::Pod& pod);
 int64_t CountSucceeded(const JobRun& run);
 // Returns the number of pods whose programs are ready.
 int64_t CountReady(const JobRun& run);
-// Returns whether all indexes have succeeded although the Job controller may never report it: a pod is held, or another
-// container's exit code has failed its pod. False without a Job.
+// Returns whether all indexes have succeeded although the Job controller may never report it: a pod is held, the Job is
+// being deleted, or it has failed because of another container's exit code. False without a Job, and if the deletion of
+// a pod was requested before its programs ended.
 bool HasSucceededDespiteOthers(const JobRun& run);
-// Returns whether the Job controller has failed the Job or is about to (FailureTarget), or a program has failed in a
-// held pod. Held pods of a suspended Job do not count.
+// Returns whether the Job controller has failed the Job or is about to (FailureTarget), a program has failed in a held
+// pod, or a pod has partly failed. Pods of a suspended Job do not count.
 bool IsFailing(const JobRun& run);
 // Returns whether no program runs any more and at least one pod is held.
 bool IsHeldOnlyByOtherContainers(const JobRun& run);

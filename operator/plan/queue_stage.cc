@@ -1,9 +1,9 @@
-// The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted, its
-// pod sets are updated while no quota is reserved, and it is replaced if they change after that. If the document gets
-// fewer trainers, the Workload is not replaced: the quota of the trainers that are no longer needed is given back when
-// their pods have ended, like the quota of the partitioners. An eviction first suspends the job (quota.h), which saves
-// a checkpoint; when no pod is left, the quota is released, and Kueue queues the Workload again. The Workload of a job
-// that is suspended by its document is deleted, because it would hold quota.
+// The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted. While
+// no quota is reserved, its pod sets are updated; once quota is reserved, the Workload is replaced if the pod sets
+// change. If the document gets fewer trainers, the Workload is not replaced: the quota of the trainers that are no
+// longer needed is given back when their pods have ended, like the quota of the partitioners. An eviction first
+// suspends the job (quota.h), which saves a checkpoint; when no pod is left, the quota is released, and Kueue queues
+// the Workload again. The Workload of a job that is suspended by its document is deleted, because it would hold quota.
 #include "operator/plan/queue_stage.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using api::ConditionStatus;
 // No watch reports changes of permissions, flavors and priority classes, or that Kueue's API is installed later.
 constexpr std::chrono::seconds kKueueRetryInterval{10};
 
-// Reason of Evicted after maximumExecutionTimeSeconds.
+// Reason of the condition Evicted when the Workload has run for maximumExecutionTimeSeconds.
 constexpr char kDeactivatedAfterTime[] = "DeactivatedDueToMaximumExecutionTimeExceeded";
 
 void ReportWaiting(PlanBuilder& builder, const std::string& reason, const std::string& message) {
@@ -121,9 +121,10 @@ bool HasMoreTrainerPods(const PlanBuilder& builder, int64_t pods) {
   return running > pods;
 }
 
-// Returns the number of pods whose quota the job does not need any more, by pod set. It never decreases while quota is
-// reserved. The quota of a larger group of trainers is needed until the last pod of that group has ended. A document
-// that is not accepted yet frees no quota: the job would get it back only through the queue.
+// Returns the number of pods whose quota the job does not need any more, by pod set. ReportPods ignores a number that
+// is smaller than an earlier one. The quota of a larger group of trainers is needed until its Job is gone and no more
+// trainer pods run than the document wants. A document that is not accepted yet frees no quota: the job would get it
+// back only through the queue.
 ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   ReclaimablePods pods;
   const auto* const partitioners = workload.FindPodSet(kPartitionerPodSet);

@@ -1,5 +1,6 @@
-// Creates and replaces the job's Workload in a queue of Kueue and reports to it, as Kueue's own integrations do
-// (kueue/pkg/controller/jobframework). The functions of quota.h decide whether the job may run.
+// Creates and replaces the job's Workload in a queue of Kueue and reports the job's pods and end in the Workload's
+// status, as Kueue's own integrations do (kueue/pkg/controller/jobframework). The functions of quota.h decide whether
+// the job may run.
 #pragma once
 
 #include "operator/plan/plan_builder.h"
@@ -7,11 +8,11 @@
 namespace espalier::ctl::plan {
 
 // Calls SetPlacements with the node labels, tolerations and other settings that Kueue's admission adds to the job's
-// pods. Blocks changes while an assigned ResourceFlavor is not read.
+// pods. Blocks changes while the Workloads or an assigned ResourceFlavor cannot be read.
 void PlaceInFlavors(PlanBuilder& builder);
 
-// Writes the condition QuotaReserved and plans the changes of the Workload. Call it after the stages that decide
-// whether pods are left, and after Summarize.
+// Writes the condition QuotaReserved and plans the changes of the Workload. Call it after Suspend, which sets the
+// condition Suspended to True when no pod is left, and after Summarize.
 void FollowQueue(PlanBuilder& builder);
 
 }  // namespace espalier::ctl::plan

@@ -32,23 +32,26 @@ const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, cons
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
 // pod sets. A different number of trainers then makes the Workload outdated only if its remaining quota is not enough
-// for that number.
+// for that number. Quota for the minimum is enough if none was given back, the number is at most the Workload's, and
+// Kueue may admit fewer trainers.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 
-// Returns whether the job must not run now, because Kueue has not admitted it or has evicted it. While the cache of
-// Workloads is not filled, returns false for a job that runs and true for any other job.
+// Returns whether the job has a queue and must not run now, because Kueue has not admitted it or has evicted it, or its
+// Workload is outdated. While IsQueueKnown is false, returns false for a job that runs and true for any other job with
+// a queue.
 bool AwaitsQuota(const api::DistTraining& training, const api::Status& status, const Observed& seen);
 
-// Returns the number of trainers that Kueue has admitted; nullopt: the Workload has no such number, or the spec is
-// invalid.
+// Returns the number of trainers that Kueue has admitted; nullopt: there is no Workload, it has no such number, or the
+// spec is invalid.
 std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const Observed& seen);
 // Returns the names of the ResourceFlavors that Kueue has assigned to the job's pods.
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
 
 // What Kueue adds to the pods of each role (resources::Context::placements): the node labels and tolerations of their
-// flavors, the updates of admission checks, and, with a topology assignment, a scheduling gate, which Kueue removes
-// when it has added the labels of the pod's place to the pod's nodeSelector. A role without additions has no entry.
+// flavors, the pod changes of admission checks, and, with a topology assignment, a scheduling gate. Kueue removes the
+// gate after it has added the node labels of the pod's topology domain to the pod's nodeSelector. A role without
+// additions has no entry.
 struct Placements {
   std::map<api::Role, kube::Json> by_role;
   std::string missing;  // why a flavor was not read; empty: all were read

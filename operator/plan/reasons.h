@@ -58,16 +58,17 @@ inline constexpr char kSignal[] = "Signal";
 inline constexpr char kDisrupted[] = "Disrupted";
 inline constexpr char kNodeLost[] = "NodeLost";
 inline constexpr char kPodRejected[] = "PodRejected";      // by the kubelet: no container has run
-inline constexpr char kScriptChanged[] = "ScriptChanged";  // the program's script is not the one that the job runs
+inline constexpr char kScriptChanged[] = "ScriptChanged";  // the pod found another script than status.script
 inline constexpr char kOtherExit[] = "UnknownExitCode";
 inline constexpr char kResultLost[] = "ResultLost";        // the partition pod is gone, and its result with it
 inline constexpr char kNoEvidence[] = "JobFailed";         // no pod gives a cause
 inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container's exit code, after the program succeeded
 
-// Causes of a trainer group's failure that its pods do not report (trainer_failure.h).
+// Causes of a trainer group's failure that its pods do not report (trainer_failure.h). Counted means: towards
+// runPolicy.backoffLimit.
 inline constexpr char kHeldBack[] = "HeldBack";                          // some trainers could not start; not counted
 inline constexpr char kServerLost[] = "ServerLost";                      // a server's pod was replaced; not counted
-inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // 77 because of new certificates; not counted
+inline constexpr char kCertificatesReplaced[] = "CertificatesReplaced";  // exit code 77 for that reason; not counted
 inline constexpr char kStoppedSoon[] = "StoppedSoon";    // exit code 75 soon after the start; not counted
 inline constexpr char kStoppedAgain[] = "StoppedAgain";  // StoppedSoon in the next attempt too; counted
 
@@ -81,7 +82,7 @@ inline constexpr char kJobDeleted[] = "JobDeleted";  // by another writer
 
 // Restarting
 inline constexpr char kCollecting[] = "CollectingReasons";  // the Job is failing; its pods' reasons are being collected
-inline constexpr char kRecovered[] = "Recovered";           // the next Job runs; the only reason of status False
+inline constexpr char kRecovered[] = "Recovered";           // the next Job runs; status False
 
 // Succeeded, Failed: besides the reasons of failures that are never retried.
 inline constexpr char kCompleted[] = "Completed";

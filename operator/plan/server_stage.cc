@@ -1,6 +1,6 @@
-// There is one StatefulSet of servers per replica, with one pod per partition, and one StatefulSet of samplers. A set
-// is applied if its inputs have changed or another writer has changed its replica count. ServersReady is True when all
-// pods are ready; trainers of a later incarnation may begin earlier (ApplyServers).
+// There is one StatefulSet of servers per replica, with one pod per partition, and one StatefulSet of samplers. A
+// StatefulSet is applied if it is missing, its inputs have changed or another writer has changed its replica count.
+// ServersReady is True when all pods are ready; restarted trainers may begin before that (ApplyServers).
 #include "operator/plan/server_stage.h"
 
 #include <functional>
@@ -44,9 +44,9 @@ struct ServerReadiness {
   bool enough = true;  // for the trainers to begin
 };
 
-// Trainers begin when all servers are ready. Trainers of a later incarnation need only the servers of replica 0: they
-// serve all partitions and hold the writable data. Clients connect to the servers of other replicas when these are
-// back.
+// The first incarnation of the trainers begins when all servers are ready. Later incarnations need only the servers of
+// replica 0, which serve all partitions and hold the writable data. Clients connect to the servers of other replicas
+// when these are back.
 ServerReadiness ApplyServers(PlanBuilder& builder) {
   if (!PlanGang(builder, Role::kServer)) return {.all = false, .enough = false};
   const job::DistTraining& wanted = builder.spec().job;
@@ -72,7 +72,8 @@ bool ApplySamplers(PlanBuilder& builder) {
                     resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
                     [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
-  // Samplers are deleted only for an accepted document: running trainers connect to them by name.
+  // BlockChanges does not block deletions. While the document is not accepted, the samplers must stay: running trainers
+  // connect to them by name.
   const kube::StatefulSet* samplers = builder.world().sampler_set();
   const bool may_delete = IsAccepted(builder.training(), builder.seen());
   if (samplers != nullptr && may_delete) builder.Delete(kube::kStatefulSets, samplers->meta);

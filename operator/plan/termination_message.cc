@@ -13,7 +13,7 @@ namespace {
 using telemetry::TerminationMessage;
 
 constexpr size_t kMaxHashBytes = 128;
-constexpr char kEpochs[] = "epochs";  // among the metrics
+constexpr char kEpochs[] = "epochs";  // an entry of "metrics", returned as Termination::epochs
 
 // The hash becomes the name of a folder in a URI that the servers open.
 bool IsHash(const std::string& text) {

@@ -14,13 +14,13 @@ namespace espalier::ctl::plan {
 struct Termination {
   std::string message;
   std::optional<telemetry::TerminationMessage::Partition> partition;
-  std::string script_sha256;              // digest of the script that was read; empty: none
+  std::string script_sha256;              // digest of the program's script; empty: no script was read
   std::optional<int64_t> epochs;          // epochs trained, by all incarnations together
   std::map<std::string, double> metrics;  // final metrics that are numbers
 };
 
-// Returns nullopt if the text is not a termination message. A partition whose hash cannot be part of a URI counts as
-// unset.
+// Returns nullopt if the text is not a termination message. `partition` is also unset if its hash, the key of the
+// partitioning, cannot be part of a URI.
 std::optional<Termination> ParseTermination(std::string_view text);
 
 }  // namespace espalier::ctl::plan

@@ -11,9 +11,10 @@
 namespace espalier::ctl::plan {
 
 // Returns the patch that releases the quota of an evicted Workload. All pods of the job must have ended. The patch
-// removes the admission, sets QuotaReserved and Admitted to False, and sets Requeued to True if Kueue has preempted the
-// Workload or a node has failed; otherwise Kueue decides when to requeue it. The patch also removes the trainers from
-// reclaimablePods: the next admission is for the number of trainers that the document has then.
+// removes the admission, sets QuotaReserved, Admitted and PodsReady to False, and sets Requeued to True if Kueue has
+// preempted the Workload or a node has failed; otherwise Requeued is False, and Kueue decides when to requeue the
+// Workload. The patch also adds the time since the admission to accumulatedPastExecutionTimeSeconds, and removes the
+// trainers from reclaimablePods, because the next admission is for the number of trainers that the document has then.
 PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::WallTime now);
 
 // Returns the patch that declares the Workload finished, or nullopt if it is finished already. The job with `status`

@@ -21,7 +21,7 @@ std::string MakeAddresses(const Context& context, const std::string& set, uint32
 
 }  // namespace
 
-// The first containers of replica 0 come first: they hold the data that can be written.
+// The first containers of replica 0 come first: only the first server of each partition holds writable data.
 std::string ServerAddresses(const Context& context) {
   const job::DistTraining& job = context.training.spec->job;
   std::string joined;

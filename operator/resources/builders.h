@@ -47,7 +47,7 @@ static_assert(kTrainerPort + int{job::kMaxContainersPerPod} <= kAdminPort);
 
 kube::Json Service(const Context& context);
 kube::Json ServiceAccount(const Context& context);
-kube::Json ConfigMap(const Context& context);         // job.json for partitioner, servers and samplers
+kube::Json ConfigMap(const Context& context);         // job.json for partitioners and samplers
 kube::Json TrainerConfigMap(const Context& context);  // job.json for the trainers of status.incarnation; immutable
 kube::Json NetworkPolicy(const Context& context);
 kube::Json DisruptionBudget(const Context& context);
@@ -56,8 +56,8 @@ kube::Json PartitionJob(const Context& context);  // of status.partition_attempt
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
-// Kueue's Workload of the job. It has one pod set per role, with the name of the role's field in the document, the
-// number of the role's pods, and their template without placements. `priority` is the value of the
+// Kueue's Workload of the job. It has one pod set per role that has pods, with the name of the role's field in the
+// document, the number of the role's pods, and their template without placements. `priority` is the value of the
 // WorkloadPriorityClass that kQueuePriorityLabel names; nullopt: the label is not set.
 kube::Json QueuedWorkload(const Context& context, std::optional<int64_t> priority);
 // The PodGroup of the role's pods, with the name of PodGroupName: kube-scheduler places at least `min_count` of the
@@ -67,8 +67,8 @@ kube::Json PodGroup(const Context& context, api::Role role, int64_t min_count);
 
 // Returns the pod template that the children of a role are made with.
 kube::Json PodTemplate(const Context& context, api::Role role);
-// Returns the number of pods that the role has while it runs. For trainers that is the number in the document, even if
-// Kueue has admitted fewer.
+// Returns the number of pods that the role has while it runs. For trainers, the number follows from
+// spec.trainers.replicas, even if Kueue has admitted fewer.
 int64_t CountPods(const api::Spec& spec, api::Role role);
 // Returns the largest number of program containers that a pod of the job has.
 uint32_t MostContainersPerPod(const api::Spec& spec);

@@ -1,4 +1,4 @@
-// Parts that every child object has: its header, and the hash of its inputs.
+// Parts that every child object has: apiVersion, kind, metadata, and in the metadata the hash of its inputs.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ class Inputs {
  private:
   kube::Json inputs_ = kube::Json::object();
 };
-// Returns the inputs of a role's pods: the role's fields in the document, and its image.
+// Returns the inputs of each pod of a role: its image, its placement (Context::placements) and the role's fields in the
+// document, except the number of replicas.
 Inputs SelectInputs(const Context& context, api::Role role);
 
 // Returns an object with apiVersion, kind and metadata. `component` is a role's name or kSharedComponent.

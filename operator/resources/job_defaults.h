@@ -10,13 +10,14 @@
 namespace espalier::ctl::resources {
 
 struct JobDefaults {
-  // By role, the templates to merge, one after the other. kProgramContainer is replaced by the name of the role's
-  // container.
+  // By role, the templates to merge, one after the other. They contain the name of the role's container instead of
+  // kProgramContainer.
   std::array<std::vector<kube::Json>, api::kRoles.size()> templates;
   kube::Json document;  // the input of ParseJobDefaults; null: no defaults
 };
 
-// Name of the container that runs the role's program, in a template for all roles.
+// In the input of ParseJobDefaults, stands for the name of the container that runs the role's program, so that one
+// template can be for all roles.
 inline constexpr char kProgramContainer[] = "program";
 
 // Parses {template: {...}, partitioner|servers|samplers|trainers: {template: {...}}}. All fields are optional; a

@@ -1,5 +1,5 @@
-// The names of a job's child objects. They depend only on the job's name and a number, so that creating a child twice
-// returns AlreadyExists.
+// The names of a job's child objects. They depend only on the job's name, the role, and the number of the attempt,
+// incarnation or replica, so that creating a child twice returns AlreadyExists.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ std::string DisruptionBudgetName(const std::string& job);                    // 
 std::string PodGroupName(const std::string& job, api::Role role, int64_t number);
 std::string QueuedWorkloadName(const std::string& job);  // "cora-workload"
 
-// Returns the name of a port in program container `container`: "admin", "admin-1". Names of ports are unique in a pod.
+// Returns the name of port `name` of program container number `container` (api/program_container.h): "admin" for number
+// 0, "admin-1" for number 1. Names of ports are unique in a pod.
 std::string PortName(const std::string& name, uint32_t container);
 
 }  // namespace espalier::ctl::resources

@@ -1,5 +1,5 @@
-// The Workload asks Kueue for the quota of all roles at once, one pod set per role. InputsOfQueuedWorkload returns its
-// kInputsAnnotation from the inputs of the pod sets, without building their templates.
+// The Workload asks Kueue for the quota of all roles at once, one pod set per role. InputsOfQueuedWorkload computes the
+// value of the Workload's kInputsAnnotation from the inputs of the pod sets, without building their templates.
 #include <algorithm>
 
 #include "operator/resources/child.h"
@@ -19,7 +19,7 @@ constexpr char kJobUidLabel[] = "kueue.x-k8s.io/job-uid";
 
 // Returns the topologyRequest that the annotations of the pod set's template ask for, or null if there is none. For
 // trainers it contains the index label, by which Kueue places neighboring ranks close to each other. For servers it
-// does not, because their numbers are unique only within a replica.
+// does not, because the index of a server's pod is unique only within a replica.
 Json TopologyRequest(Role role, const Json& pod_template) {
   const auto annotation = [&pod_template](const char* name) {
     return kube::StringAt(pod_template, {"metadata", "annotations", name});
@@ -38,8 +38,8 @@ Json TopologyRequest(Role role, const Json& pod_template) {
   return request;
 }
 
-// Returns the context for the pod sets: all trainers, no placements and gangs, and attempt and incarnation 1 if there
-// was none yet, because the Workload exists before the first attempt.
+// Returns the context for the pod sets: all trainers, neither placements nor gangs, and an attempt and an incarnation
+// of at least 1, because the Workload exists before the first attempt.
 Context MakePodSetContext(const Context& context) {
   Context first = context;
   first.placements.clear();

@@ -1,7 +1,7 @@
-// The builder functions fill pod_, a pod template with one program container. Template merges in order: the
-// administrator's defaults, the script's init container, the document's fields, the further program containers (copies
-// of the first), and the user's template. In this order the copies have the defaults too, and the user's template can
-// address each container by its name.
+// The builder functions fill pod_, a pod template with one program container. The function Template then merges into
+// it, in this order: the administrator's defaults, the script's init container, the document's fields, the further
+// program containers (copies of the first), the user's template, and the placement. So the copies have the defaults
+// too, and the user's template can address each container by its name.
 #include "operator/resources/role_pod.h"
 
 #include <utility>
@@ -295,8 +295,9 @@ RolePod& RolePod::Script(const job::Script& script) {
 
 // Returns the init container, with the operator's core image. It has the variables and volumes that the operator and
 // the administrator's defaults give to `program`, such as settings and credentials of object storage and a company's CA
-// certificates. The document's fields for the program's container do not apply to it. A template can change it with
-// an init container of the same name.
+// certificates, but not the volumes of the job document, the job's TLS certificates and the cache. The document's
+// fields for the program's container do not apply to it. A template can change it with an init container of the same
+// name.
 Json RolePod::ScriptContainer(const Json& program) const {
   Json script = {{"name", api::kScriptContainer},
                  {"imagePullPolicy", context_.image_pull.policy},

@@ -36,8 +36,8 @@ class RolePod {
   RolePod& ObjectStorage();                          // endpoint, region and credentials
   RolePod& Cache();                                  // a folder for copies of files in object storage
   // Adds an init container that fetches the script and compares its digest with status.script. If the status has no
-  // digest, the container reports it in its termination message. The program of a trainer has the script in
-  // api::kScriptFolder, read-only.
+  // digest yet, the container reports the script's digest in its termination message. The program of a trainer has the
+  // script in api::kScriptFolder, read-only.
   RolePod& Script(const job::Script& script);
   // Gives the container `count` GPUs, of context.gpu_resource: they take precedence over the document's `resources`.
   RolePod& Gpus(uint32_t count);
@@ -58,8 +58,9 @@ class RolePod {
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
 
   // Returns the template: the administrator's defaults, the role's fields in the document, the role's template and its
-  // placement are merged into the pod, in this order. Further program containers equal the first one except for their
-  // ports, and share its volumes.
+  // placement are merged into the pod, in this order. Further program containers share the volumes of the first one and
+  // are copies of it, except for their names, their ports (also in ESPALIER_ADMIN_LISTEN and the variable of Listen),
+  // and the value of the variable of ContainerNumber.
   kube::Json Template() const;
 
  private:

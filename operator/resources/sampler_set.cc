@@ -26,8 +26,8 @@ std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero) {
   return InputsOfSet(context, scaled_to_zero).Hash(context.training);
 }
 
-// The pods do not depend on the incarnation, which samplers learn from servers and trainers, so that samplers are not
-// restarted with the trainers.
+// The pod template does not contain the incarnation, so that samplers are not restarted with the trainers. Samplers
+// learn the incarnation from servers and trainers.
 Json SamplerSet(const Context& context, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
   const Json pod = RolePod(context, kSamplerRole, "espalier-sampler")

@@ -17,7 +17,8 @@ using kube::Json;
 
 namespace {
 
-// The CA is never replaced while its job exists: certificates of two CAs do not trust each other.
+// A usable CA is never replaced while its job exists: processes with certificates of different CAs do not trust each
+// other.
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
 
 // Secrets of this type must have kCertificate and kKey. The CA's Secret has no other entries.

@@ -21,7 +21,7 @@ struct CertificateFacts {
 };
 // Returns the properties of a Secret, or nullopt if the Secret is invalid: the operator then replaces it.
 std::optional<CertificateFacts> ParseCertificateFacts(const kube::Json& secret);
-// Returns when to renew a certificate: after two thirds of kLeafLifetime.
+// Returns when to renew the certificate of a role: after two thirds of kLeafLifetime.
 kube::WallTime RenewalTime(const CertificateFacts& facts);
 
 // Returns the Secret of a new CA.
@@ -32,8 +32,8 @@ struct Authority {
   CertificateFacts facts;
   pki::LeafIssuer issuer;
 };
-// Parses the CA's Secret. Returns FailedPrecondition if the certificate or the key is missing, and InvalidArgument if
-// they are invalid.
+// Parses the CA's Secret. Returns FailedPrecondition if the certificate or the key is missing or not base64, and
+// InvalidArgument if they are not PEM or not a pair.
 Result<Authority> ReadAuthoritySecret(const kube::Json& secret);
 
 struct TlsSecret {

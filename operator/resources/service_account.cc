@@ -3,7 +3,7 @@
 
 namespace espalier::ctl::resources {
 
-// Has no token, because the processes of a job do not use the API server.
+// Pods of this account get no token, because the processes of a job do not use the API server.
 kube::Json ServiceAccount(const Context& context) {
   kube::Json account =
       MakeChild(context, kube::kServiceAccounts, ServiceAccountName(context.training.meta.key.name), kSharedComponent);

@@ -49,7 +49,8 @@ void AddRank(const Context& context, RolePod* pod) {
     pod->VariableOfPod("ESPALIER_RANK", PodIndexField());
     return;
   }
-  // An image that is older than the other variables refuses a rank that is not below the number of trainers.
+  // An invalid rank: with an image that does not know the variables below, trainers fail, instead of all having the
+  // same rank. Images that know these variables ignore ESPALIER_RANK.
   pod->Variable("ESPALIER_RANK", std::to_string(CountTrainers(context)))
       .VariableOfPod("ESPALIER_POD_INDEX", PodIndexField())
       .Variable("ESPALIER_TRAINERS_PER_POD", std::to_string(trainers_per_pod))

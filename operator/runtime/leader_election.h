@@ -1,12 +1,14 @@
 // Elects one of several processes as leader with a Lease (client-go's tools/leaderelection). The leader renews the
-// Lease; another process takes it when it has not changed for `lease_duration` of that process's monotonic time. The
-// times in the Lease are informational: clocks of different machines are not compared.
+// Lease; another process takes it when it has not changed for `lease_duration` of that process's monotonic time, or for
+// the duration that the Lease states, if that is longer (at most 1 h). A Lease without a holder is taken at once. The
+// points in time in the Lease are informational: clocks of different machines are not compared.
 //
 //   leader     measures from before it sends a renewal; stops leading renew_deadline later, and `lost` is called
 //   others     measure from after they saw the Lease change; take it lease_duration later
 //
 // Guarantees:
-// - The time from the end of one leadership to the start of the next is at least lease_duration - renew_deadline.
+// - The time from the end of one leadership to the start of the next is at least lease_duration - renew_deadline,
+//   unless the leader released the Lease.
 // - `lost` is called once, also while a request hangs, and immediately when another holder is seen. It is called before
 //   anything that may block, such as logging. It should end the process (_exit), because writes may be in progress.
 // - A single renewal that hangs does not end the leadership: another one fits before renew_deadline (LeaseCallTimeout).
@@ -64,7 +66,8 @@ class LeaderElector {
   // Tries once to take or renew the Lease; returns whether this process leads. A thread calls it at NextTryAt; public
   // for tests.
   bool TryOnce();
-  // Returns when the next try is due: retry_period after the start of the last one. In the past after a slow try.
+  // Returns when the next try is due: retry_period, or up to half more for a follower, after the start of the last try.
+  // In the past after a slow try.
   SteadyTime NextTryAt() const { return next_try_at_; }
   // Calls `lost` if this process leads and renew_deadline has passed. A second thread calls it; public for tests.
   void CheckRenewDeadline();

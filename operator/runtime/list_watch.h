@@ -21,7 +21,7 @@ struct InformerOptions {
   std::string name_space;  // "": all
   std::string label_selector;
   // The server ends a watch after a random time between min_watch and max_watch. If neither an event nor the end of the
-  // watch arrives within `idle_grace` after that time, the connection counts as dead.
+  // watch arrives within `idle_grace` after that time or after a later event, the connection counts as dead.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   std::chrono::seconds idle_grace{5};
@@ -60,7 +60,8 @@ class ListWatch {
   void Put(const kube::Json& object);
   void Skip(const kube::ObjectKey& key, const Status& reason);
   void Publish(const Status& status);
-  // Blocks until has_synced_, or also an error if `or_error`.
+  // Blocks until has_synced_ is set and returns true. Returns false at the deadline, after Cancel and, if `or_error`,
+  // after an error.
   bool Wait(Deadline deadline, bool or_error);
   // Stores the stream for Cancel. Returns false after Cancel.
   bool Register(std::shared_ptr<client::LineStream> stream);

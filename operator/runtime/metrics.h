@@ -1,4 +1,4 @@
-// Metrics of this library. Those with the meaning of a metric of controller-runtime or client-go have its name.
+// Metrics of this library. A metric that also exists in controller-runtime or client-go has the same name as there.
 #pragma once
 
 #include <string>

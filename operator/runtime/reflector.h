@@ -6,7 +6,7 @@
 //   outcome                                  next action
 //   watch ended                              watch from the newest version; with a delay after an error, or if it ended
 //                                            without an event within kVeryShortWatch
-//   opening refused, 429, 5xx, 401, 403      the same watch, with a delay: a new list would add load
+//   no connection, 429, 5xx, 401, 403        the same watch, with a delay: a new list would add load
 //   410 as status or as ERROR event          list immediately: an expired version is normal; with a delay if the next
 //                                            version expires before a watch has lasted for kHealthyWatch
 //   504 ResourceVersionTooLarge              list: this server is behind the server of the previous request
@@ -16,7 +16,7 @@
 //   cannot be parsed                         kMaxGarbledWatches watches in a row
 //
 // Lists use resourceVersion "", the newest state: they come in pages and are never older than an object that was seen
-// before. client-go starts with "0", which costs the server less, because it reads its cache. But with "0" the server
+// before. client-go starts with "0", which the server answers from its cache, at less cost. But with "0" the server
 // ignores the limit and returns all objects in one body, which is too large in a large cluster. An operator lists only
 // a few times per start, so the cost does not matter.
 //

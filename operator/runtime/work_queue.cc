@@ -1,7 +1,7 @@
 // The sets are those of client-go: ready_ is the queue, dirty_ has the keys that need processing, and processing_ has
-// the keys that workers are processing. Add only marks a key dirty if it is in processing_; Done then moves it to
-// ready_. So no two workers have the same key. Delayed keys wait in delayed_by_time_; there is no timer thread, since
-// Get moves due keys itself.
+// the keys that workers are processing. If a key is in processing_, Add only puts it into dirty_, and Done later adds
+// it to ready_. So no two workers have the same key. Delayed keys wait in delayed_by_time_; there is no timer thread,
+// since Get moves due keys itself.
 #include "operator/runtime/work_queue.h"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ class WorkQueue {
   WorkQueue(WorkQueueOptions options, telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
 
   void Add(const Key& key);                                       // at once
-  void AddAfter(const Key& key, std::chrono::nanoseconds delay);  // of several calls for a key the earliest time counts
+  void AddAfter(const Key& key, std::chrono::nanoseconds delay);  // repeated calls for a key: the earliest time counts
   void AddRateLimited(const Key& key);                            // after a failure
   void Forget(const Key& key);                                    // after a success: the next failure waits first_delay
   // Blocks until a key is ready and returns it; the caller must call Done for it. Returns nullopt at the deadline or

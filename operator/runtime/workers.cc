@@ -70,7 +70,7 @@ void Workers::Finish(const kube::ObjectKey& key, const ReconcileOutcome& outcome
                    {{"controller", queue_.name()}, {"object", kube::ToString(key)}, {"error", outcome.status}});
     return queue_.AddRateLimited(key);
   }
-  // The next failure starts with first_delay again.
+  // After the next failure, the queue waits only its first_delay again.
   queue_.Forget(key);
   if (!outcome.requeue_after) return metrics_.succeeded.Add();
   metrics_.requeued_after.Add();

@@ -143,9 +143,10 @@ void Insert(const FieldSpec& field, OrderedJson* document) {
   (*object)["properties"][name] = MakeSchema(field);
 }
 
-// Gives objects a default with the defaults of their fields, as services/job/checks/check_fields.cc does: an API server
-// applies the defaults of fields only if their object is present. The default contains all fields, because an API
-// server evaluates rules on a default before it fills in the defaults of its fields.
+// Gives each object without required fields a default, made of the defaults of its fields, as
+// services/job/checks/check_fields.cc does: an API server applies the defaults of fields only if their object is
+// present. The default of an object contains those of nested objects too, because an API server evaluates rules on it
+// before it fills in the defaults of fields.
 void AddDefaultsOfObjects(OrderedJson* schema) {
   if (schema->contains("items")) AddDefaultsOfObjects(&schema->at("items"));
   if (!schema->contains("properties")) return;

@@ -14,7 +14,7 @@ namespace espalier::ctl::schema {
 
 using OrderedJson = nlohmann::ordered_json;  // printed in the order of insertion
 
-// Returns the schema of a DistTraining without its status and without rules.
+// Returns the schema of a DistTraining without its status and without validation rules (CEL).
 OrderedJson DocumentSchema();
 
 // Returns the schema of a field, such as "spec.training.inputs[].features", or null.

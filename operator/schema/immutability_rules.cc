@@ -1,7 +1,8 @@
-// Rules on changes of a document. Once a job is accepted or has started, only replicas, labels, runPolicy and
-// scheduling may change. While it is suspended (before or after the change), the fields that decide where its pods run
-// and with which image may change too: queueing controllers set them in the request that resumes the job. A job that
-// was not accepted may change freely.
+// Rules on changes of a document. Once a job is accepted or has started, only the numbers of trainers (replicas,
+// minReplicas, maxReplicas), labels, scheduling, and runPolicy without managedBy may change. While it is suspended
+// (before or after the change), most fields of the roles may change too: in the request that resumes the job, queueing
+// controllers set the fields that decide where the pods run. In a job that was not accepted, everything but managedBy
+// may change.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {
@@ -29,8 +30,8 @@ Rule Immutable(const std::string& field) {
           "is immutable once the job is accepted: create another job", "spec." + field, "FieldValueForbidden"};
 }
 
-// Returns the rule that `unchanged` holds, unless the job is suspended. `what` begins the message; "": the field
-// itself.
+// Returns the rule that `unchanged` holds for an accepted job unless it is suspended. `what` is the subject of the
+// message; "": the subject is `field`.
 Rule ImmutableUnlessSuspended(const std::string& field, const std::string& unchanged, const std::string& what) {
   return {"", "!" + std::string(kAccepted) + " || " + kSuspended + " || " + unchanged,
           (what.empty() ? "" : what + " ") + "may change only while the job is suspended", "spec." + field,

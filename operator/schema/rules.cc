@@ -10,7 +10,7 @@
 namespace espalier::ctl::schema {
 namespace {
 
-// The checks of services/job/checks/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
+// Most of the checks of services/job/checks/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
 constexpr char kUriRule[] =
     R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^[sS]3[aA]?://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
@@ -52,7 +52,7 @@ std::vector<Rule> PlaceRules() {
     if (field.type == job::FieldType::kUri) {
       rules.push_back(
           {field.path, kUriRule, "expected s3://bucket/prefix, or an absolute path under a volumeMount", ""});
-      // The schema limits the length of the whole URI.
+      // For a prefix of up to kMaxKeyBytes, the schema's limit on the length of the whole URI suffices.
       if (field.max_prefix < job::kMaxKeyBytes) rules.push_back(PrefixRule(field));
     } else if (field.type == job::FieldType::kEndpoint) {
       rules.push_back({field.path, kEndpointRule, "expected " + DescribeExpected(field), ""});

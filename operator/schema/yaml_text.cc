@@ -25,7 +25,7 @@ bool IsPlain(const std::string& text) {
 std::string Quoted(const std::string& text) {
   const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
   if (has_control) return Json(text).dump();
-  // Uses the quotes that need less escaping: rules contain many single quotes, patterns many backslashes.
+  // Uses the quotes that need less escaping: CEL rules have many single quotes, regular expressions many backslashes.
   if (text.find_first_of("\"\\") == std::string::npos && text.find('\'') != std::string::npos) return '"' + text + '"';
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);

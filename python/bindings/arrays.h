@@ -16,7 +16,7 @@
 
 namespace espalier::python {
 
-// The Python classes pass ids with this dtype; the bindings convert nothing.
+// The Python classes pass ids with this dtype, so no conversion is needed.
 using IdArray = nanobind::ndarray<const int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 // A dense array of any dtype and shape.
 using AnyArray = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
@@ -38,8 +38,8 @@ std::vector<Id> VectorOf(const IdArray& ids) {
 
 // Returns a writable copy as a NumPy array. BF16, which NumPy lacks, becomes float32.
 nanobind::object ToNumpy(const Tensor& tensor);
-// Returns a writable array that shares the tensor's bytes and keeps them alive. Only for a tensor whose memory has no
-// other user, such as gathered rows of nodes and of DistTensors.
+// Returns a writable array that shares the tensor's bytes and keeps them alive; for BF16, a float32 copy. Only for a
+// tensor whose memory has no other user, such as gathered rows of nodes and of DistTensors.
 nanobind::object ShareWithNumpy(const Tensor& tensor);
 // Returns a copy of the array's values. Throws InvalidArgument for an unsupported dtype.
 Tensor FromNumpy(const AnyArray& array);

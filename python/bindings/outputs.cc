@@ -31,7 +31,7 @@ namespace {
 using Attributes = std::map<std::string, std::string>;
 using Environment = std::map<std::string, std::string>;
 
-// The incarnation of a program that runs without a job, and the first one of a job. 0 means that nothing is committed.
+// The incarnation of a program that runs without a job, equal to the first incarnation of a job. 0 stands for no run.
 constexpr uint64_t kOnlyIncarnation = 1;
 
 // Writes results of one rank below `results/<incarnation>/` and adds them to the manifest, which keeps the other kinds
@@ -41,7 +41,8 @@ class OutputsWriter {
   OutputsWriter(const OutputsWriter&) = delete;
   OutputsWriter& operator=(const OutputsWriter&) = delete;
 
-  // Removes the previous results of `kinds` from the manifest, then deletes their files.
+  // Removes from the manifest the results of `kinds` that this incarnation has committed before, then deletes their
+  // files. Returns FailedPrecondition if a newer incarnation has committed.
   static Result<std::unique_ptr<OutputsWriter>> Open(storage::StoreLocation to, uint64_t incarnation,
                                                      const std::vector<std::string>& kinds, Attributes attributes) {
     std::unique_ptr<OutputsWriter> writer(new OutputsWriter(std::move(to), incarnation, std::move(attributes)));
@@ -56,7 +57,7 @@ class OutputsWriter {
     return node_writers_.at(kind).Append(ids, values);
   }
 
-  // The first part of a kind determines the edge type and the split.
+  // Begins a part (shape.part). All parts of a kind get the edge type and the split of the first call for this kind.
   Status BeginEdges(const std::string& kind, const std::string& edge_type, const std::string& split,
                     const format::EdgeResultShape& shape) {
     return edge_writers_.try_emplace(kind, *to_.store, Folder(), kind, edge_type, split, attributes_)
@@ -69,7 +70,7 @@ class OutputsWriter {
   Status Commit(const std::string& result_json) {
     for (auto& [kind, writer] : node_writers_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
     for (auto& [kind, writer] : edge_writers_) RETURN_IF_ERROR(AddFiles(writer.Commit()));
-    // If result_json is set, an earlier commit of this incarnation has set it, and it is kept.
+    // Keeps manifest_.result_json if an earlier commit of this incarnation has set it.
     if (manifest_.result_json.empty()) manifest_.result_json = result_json;
     RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest_));
     ASSIGN_OR_RETURN(const bool replaceable, CanReplaceResult());
@@ -130,7 +131,7 @@ class OutputsWriter {
   const storage::StoreLocation to_;
   const Attributes attributes_;
   format::OutputsManifest manifest_;  // the manifest that the next commit writes
-  std::string earlier_result_;        // result in the earlier manifest; empty: there was no manifest
+  std::string earlier_result_;        // result_json of the manifest that Open found; empty: there was no manifest
   // The writers by kind. They refer to to_.
   std::map<std::string, format::NodeResultsWriter> node_writers_;
   std::map<std::string, format::EdgeResultsWriter> edge_writers_;
@@ -142,7 +143,8 @@ Tensor UnsignedIds(const IdArray& ids) {
   return Tensor::FromVector(std::vector<uint64_t>(values.begin(), values.end()));
 }
 
-// Runs the call so that Ctrl-C interrupts the wait. A request to the store ends after the store's own timeout.
+// Calls `call` without the interpreter's lock. KeyboardInterrupt is raised only when the call has ended, because the
+// call has no stop. Each request to the store ends after the store's own timeout.
 template <class Call>
 auto CallStore(Call call) {
   return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return call(); });

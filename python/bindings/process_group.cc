@@ -77,8 +77,8 @@ void BindProcessGroup(nb::module_& m) {
                      [](Collective& group, Deadline deadline) { return group.Barrier(deadline.WithoutStop()); });
           },
           "timeout"_a.none())
-      // Exchanges the errors of all ranks (code "": no error), and raises that of the lowest rank with an error on all
-      // ranks.
+      // Exchanges the errors of all ranks (code "": no error). If any rank has an error, every rank raises the error of
+      // the lowest such rank.
       .def("agree",
            [](ProcessGroup& self, const std::string& code, const std::string& message) {
              const Status own = code.empty() ? Status() : Status(CodeFromName(code), message);

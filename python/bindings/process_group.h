@@ -23,8 +23,8 @@ class ProcessGroup {
   collective::Collective& group() const { return *group_; }
 
   // Runs `call(group, deadline)`, which returns a Status, and throws its error. `timeout` is in seconds; nullopt: the
-  // group's default. An interruption calls Abandon, which ends collective operations, and requests the stop of
-  // `deadline`, which ends queries of the graph.
+  // group's default. If a signal handler raises, a stop is requested through `deadline`, which ends queries of the
+  // graph, and Abandon is called, which ends collective operations.
   template <class Call>
   void Run(std::optional<double> timeout, Call call) {
     CallInterruptibly(timeout, Deadline::After(timeout_), [&](Deadline deadline) {

@@ -73,7 +73,7 @@ class Helper {
 };
 
 // Returns the helper of the main thread. Null in other threads, in a signal handler that runs while the helper is busy,
-// and in processes that were forked after its creation, because threads do not exist in forked processes.
+// and in processes that were forked after its creation, because a fork does not copy its thread.
 Helper* HelperOfThisThread() {
   if (PyThread_get_thread_ident() != main_thread) return nullptr;
   static const pid_t process = getpid();

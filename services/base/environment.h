@@ -1,4 +1,4 @@
-// The process's environment as a value. main() reads it once and passes on the variables that each part needs.
+// The process's environment as a value, which can be passed to the functions that need variables of it.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // Add shifts the 53-bit mantissa of a summand to its position and adds it to three adjacent limbs. PropagateCarries
-// brings the limbs back to 32 bits each. Rounded negates a negative sum, takes its 53 highest bits and rounds by the
-// bits below them.
+// brings the limbs back to 32 bits each. Rounded takes the 53 highest bits of the sum's absolute value and rounds by
+// the bits below them.
 #include "services/base/exact_sum.h"
 
 #include <algorithm>

@@ -4,8 +4,9 @@
 //   ESPALIER_FAILPOINTS="checkpoint.before_manifest=crash@2;store.get=error:UNAVAILABLE%30;rpc.reply=delay:200ms"
 //
 // Each entry has the form name=action[@N][%P]. Actions are crash (the process sends itself SIGKILL), delay:<n>ms and
-// error:<STATUS_CODE>. @N triggers only the Nth hit, from 1. %P triggers P percent of the hits, chosen by a hash of the
-// name and the number of the hit; it has no effect beside @N. Without @N and %P, every hit triggers.
+// error:<STATUS_CODE>. Each time that a thread reaches the place is a hit; hits are numbered from 1. With @N, only hit
+// N triggers the action. With %P, P percent of the hits do, chosen by a hash of the name and the number of the hit; %P
+// has no effect beside @N. Without @N and %P, every hit does.
 #pragma once
 
 #include <atomic>

@@ -40,8 +40,8 @@ uint64_t Permutation::Decrypt(uint64_t value) const {
   return (left << half_bits_) | right;
 }
 
-// The network permutes [0, m), where m is a power of four, at least 4 and otherwise below 4 * size_. Encrypting until
-// the value is in [0, size_) therefore takes fewer than 4 steps on average.
+// The network permutes [0, m), where m is the smallest power of four that is at least 4 and at least size_. Encrypting
+// until the value is in [0, size_) therefore takes fewer than 4 steps on average.
 uint64_t Permutation::At(uint64_t position) const {
   ESPALIER_CHECK(position < size_);
   uint64_t value = Encrypt(position);

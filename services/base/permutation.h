@@ -1,7 +1,7 @@
 // A pseudo-random permutation of [0, n) that is computed at any position and in both directions without being stored: a
-// Feistel network over the smallest even number of bits that holds n - 1, with cycle walking (Black, Rogaway, "Ciphers
-// with arbitrary finite domains", CT-RSA 2002). It orders the seed nodes of an epoch, so that each graph server
-// computes its own seed nodes of a step and no process holds the whole list.
+// Feistel network over the smallest even number of bits, at least 2, that holds n - 1, with cycle walking (Black,
+// Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). It orders the seed nodes of an epoch, so that each
+// graph server computes its own seed nodes of a step and no process holds the whole list.
 #pragma once
 
 #include <cstdint>

@@ -10,21 +10,24 @@
 namespace espalier {
 
 enum class RandomPurpose : uint32_t {
-  kSeedOrder = 1,       // order of the training nodes of an epoch
+  kSeedOrder = 1,       // order of the seed nodes or seed edges of an epoch
   kNeighbors = 2,       // drawn in-edges
   kInitialization = 3,  // model parameters
-  kDropout = 4,         // masks by (step, layer, original id, column)
+  kDropout = 4,         // masks by (epoch, step, layer, node type, original id, column)
   kPartitioning = 5,    // tie-breaks of partition algorithms, and the algorithm Random
   kGenerator = 6,       // generated graphs
   kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
   kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)
-  kWalkRestarts = 9,    // whether a walk starts again, by (epoch, step, step of the walk)
-  kTensorRows = 10,     // first values of distributed tensors by (name, original id, column)
-  kInputDropout = 11,   // masks of a model's input rows, by (step, node type, original id, column)
-  kAttentionDropout =
-      12,            // masks of attention weights, by (step, layer, relation, original ids of both endpoints, head)
-  kUserModel = 13,   // torch's own generator while a user's module runs, by (step, layer, rank)
-  kNegatives = 14,   // negative edges by (epoch, step, drawn endpoint: destination or source)
+  kWalkRestarts = 9,    // whether a walk ends, by (epoch, step, step of the walk)
+  kTensorRows = 10,     // first values of distributed tensors by (row space, stream, original id, column)
+  kInputDropout = 11,   // masks of a model's input rows, by (epoch, step, node type, original id, column)
+  // Masks of attention weights, by (epoch, step, layer, relation, original ids of both endpoints, head).
+  kAttentionDropout = 12,
+  kUserModel = 13,  // torch's own generator while a user's module runs, by (epoch, step, layer, rank)
+  // Negative edges, by (epoch, step, drawn endpoint: destination or source). Also random seeds derived from the job's:
+  // by (epoch), for the order in which NegativeKind::kInDegree takes the training edges; by (LinkPlan::owner), for the
+  // negatives of ranks that have edges of their own.
+  kNegatives = 14,
   kCandidates = 15,  // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };
 

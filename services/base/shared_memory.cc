@@ -11,7 +11,7 @@
 namespace espalier {
 namespace {
 
-// Fix the size, because an access to a mapping beyond the end of its file ends the process with SIGBUS.
+// Seals that keep the size constant: an access to a mapping beyond the end of its file ends the process with SIGBUS.
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 }  // namespace

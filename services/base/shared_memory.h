@@ -17,7 +17,7 @@ namespace espalier {
 class SharedMemory {
  public:
   // Returns the descriptor, close-on-exec, of `bytes` zeroed bytes (at least 1), whose size no process can change.
-  // Pages take memory once a process writes to them.
+  // Pages take memory once a process reads or writes them.
   static Result<Descriptor> Create(uint64_t bytes);
   // Maps the memory of a descriptor that Create has returned, in this process or another one, and takes ownership of
   // it. InvalidArgument: the descriptor is not open, or is not of such memory.
@@ -31,9 +31,11 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  // The start of a page. Other processes change the bytes at any time: access them as atomic words.
+  // Returns the memory, which begins at a page boundary. Other processes change the bytes at any time: access them as
+  // atomic words.
   std::span<std::byte> bytes() const { return bytes_; }
-  // Returns the size in bytes of the pages that processes have written so far; 0 if it cannot be read. Thread-safe.
+  // Returns the size in bytes of the pages that have been allocated: those that processes have read or written so far
+  // (in a file on disk: written). 0 if it cannot be determined. Thread-safe.
   uint64_t AllocatedBytes() const;
 
  private:

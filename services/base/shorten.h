@@ -6,9 +6,9 @@
 
 namespace espalier {
 
-// Returns `text` in at most `max_bytes` bytes (at least 16). If it does not fit, " ... " replaces the middle, because
-// the first line says what failed and the last lines of a stack trace say why. The first line gets at most half of the
-// space, the end of the text the rest. UTF-8 text is cut between characters.
+// Returns `text` in at most `max_bytes` bytes; `max_bytes` >= 16. If it does not fit, " ... " replaces the middle,
+// because the first line says what failed and the last lines of a stack trace say why. The first line gets at most half
+// of the space, the end of the text the rest. UTF-8 text is cut between characters.
 std::string ShortenMiddle(std::string_view text, size_t max_bytes);
 
 }  // namespace espalier

@@ -25,7 +25,7 @@ const char* StatusCodeName(StatusCode code) {
     case StatusCode::kDataLoss: return "DATA_LOSS";
     case StatusCode::kUnauthenticated: return "UNAUTHENTICATED";
   }
-  return "UNKNOWN";  // a number received from another process
+  return "UNKNOWN";  // `code` is none of the enumerators
 }
 
 Status Status::While(const std::string& doing) const& { return Status(*this).While(doing); }

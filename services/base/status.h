@@ -1,6 +1,8 @@
 // Errors as values. A `Status` says what failed and, by its code, what the caller can do about it; a `Result<T>` is
-// either a value or an error status. Espalier's functions throw no exception except std::bad_alloc, which ends the
-// process (telemetry/termination.h) unless a caller handles it. Exceptions of libraries are caught at the call.
+// either a value or an error status. Functions of services/ and operator/ throw only std::bad_alloc, which ends the
+// process (telemetry/termination.h) unless a caller handles it, and the exceptions that comments name, such as
+// ModelError. Exceptions of libraries are caught at the call; those of torch, where a model is called. python/bindings
+// converts errors to exceptions of Python.
 #pragma once
 
 #include <optional>

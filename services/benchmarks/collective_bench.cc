@@ -1,6 +1,6 @@
 // Measures the all-reduce of two ranks for several sizes over bare sockets, the ring in plaintext and the ring with
-// mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets are the floor: each rank
-// receives one half of the other rank's values, adds its own and sends back the sums.
+// mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets give the lower bound of
+// the time (the floor): each rank receives one half of the other rank's values, adds its own and sends back the sums.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <netinet/tcp.h>
@@ -158,7 +158,7 @@ int Main(int argc, char** argv) {
   double effort = 1;
   app.add_option("--effort", effort, "factor for the number of rounds")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  // The same settings as in trainers (ops/math_setup.cc).
+  // The same settings as in trainers (services/trainer/ops/math_setup.cc).
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 

@@ -31,7 +31,7 @@ std::vector<GlobalNodeId> RandomNodes(uint64_t count, uint64_t num_nodes, uint64
   return nodes;
 }
 
-// The floor: a copy into allocated memory, prefetching 8 rows ahead.
+// The upper bound of the rate: a copy into memory that is already allocated, prefetching 8 rows ahead.
 void CopyRows(const std::byte* rows, size_t row_bytes, const std::vector<GlobalNodeId>& nodes, std::byte* out) {
   constexpr size_t kAhead = 8;
   for (size_t i = 0; i < nodes.size(); ++i) {

@@ -1,7 +1,7 @@
 // Measures how many rows of another machine a trainer fetches with a cache that knows the next steps, on a graph with
 // the shape of ogbn-products in two random partitions, of which the second counts as remote. Both partitions are in
 // this process, so rows are counted, not sent, and the times are those of gathering and of the cache's own work. The
-// floor is the same cache when it knows as many steps as its index has room for.
+// lower bound (floor) of the rows is what the same cache fetches when it knows as many steps as its index has room for.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -56,7 +56,7 @@ struct Outcome {
 
 Deadline InAnHour() { return Deadline::After(std::chrono::hours(1)); }
 
-// Reads the features of trainer 0's mini-batches. The cache knows those of the next `steps` steps.
+// Reads the features of trainer 0's mini-batches. The cache knows the mini-batches of the next `steps` steps.
 Outcome Run(const BenchGraph& bench, const Options& options, uint64_t memory_bytes, uint32_t steps) {
   sampler::PartitionedGraph& graph = *bench.graph;
   sampler::SamplingSpec spec;

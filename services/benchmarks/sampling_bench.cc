@@ -1,6 +1,7 @@
 // Measures sampling in this process on a graph with the shape of ogbn-products, as a ratio to the ceiling: the rate of
-// independent reads of random cache lines. An edge costs 2.1 lines: its index, the slot of its node in the node
-// numbering, and a share of the bounds of its row.
+// independent reads of random cache lines. An edge costs 2.1 lines: its element of the index array, the entry of its
+// source node in the table that numbers the nodes of the mini-batch, and a share of the two indptr values of its
+// destination.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -37,7 +38,7 @@ struct Rate {
   double edges_per_second = 0;
   double edges_per_batch = 0;
   double nodes_per_batch = 0;
-  double share_in_hops = 0;  // share of the time in the graph's SampleInEdges; the rest is the numbering of nodes
+  double share_in_hops = 0;  // share of the time in the graph's SampleInEdges; the rest is mostly numbering nodes
 };
 
 // Forwards requests to the graph and measures their time.
@@ -90,8 +91,8 @@ uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size)
   return std::max<uint32_t>(1, static_cast<uint32_t>(*seeds / batch_size));
 }
 
-// Samples steps until `next` reaches num_steps; all threads share `next`. Step number n of a run is step first_step + n
-// of the training, counted over all epochs.
+// Takes numbers from `next`, which all threads share, until it reaches num_steps. For each number n, samples the
+// mini-batch of step first_step + n, counted over all epochs.
 void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& spec,
                  uint32_t first_step, uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
   const Stopwatch watch(options.clock);

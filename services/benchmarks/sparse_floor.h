@@ -11,7 +11,7 @@ namespace espalier::benchmarks {
 // Reads all gradients and reads and writes the weights and state of their rows, in the order of `gradients`,
 // prefetching 8 rows ahead.
 inline void TouchRows(const shard::LearnableTable& table, std::span<const shard::RowGradients> gradients) {
-  constexpr size_t kAhead = 8, kLine = 16;  // gradients; floats of a cache line
+  constexpr size_t kAhead = 8, kLine = 16;  // in rows; in floats: one cache line
   const size_t width = table.width, state_width = table.state_width;
   for (const shard::RowGradients& part : gradients) {
     for (size_t i = 0; i < part.rows.size(); ++i) {

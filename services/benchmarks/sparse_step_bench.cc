@@ -1,5 +1,5 @@
-// Measures a step of a sparse optimizer on random rows, as a ratio to a prefetching pass over the same rows that only
-// reads the gradients and reads and writes the weights and state.
+// Measures a step of a sparse optimizer on random rows, as a ratio to a prefetching pass over the same rows. The pass
+// reads the gradients, reads and writes the weights and state, and does little arithmetic.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

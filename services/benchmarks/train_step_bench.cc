@@ -1,6 +1,6 @@
 // Measures one training step of GraphSAGE, GAT or GATv2 (3 layers, 256 hidden, 100 features, 47 classes, batch 1024,
-// fan-outs 15, 10, 5 from the seeds outward: the shape of ogbn-products) as a ratio to its floor: the matrix products
-// of the step at the rate that one large product reaches in the same run.
+// fan-outs 15, 10, 5 from the seeds outward: the shape of ogbn-products) and prints the ratio of its floor to its time.
+// The floor is the time of the step's matrix products at the rate that one large product reaches in the same run.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -26,7 +26,7 @@ namespace espalier::trainer {
 namespace {
 
 constexpr int64_t kFeatures = 100, kHidden = 256, kClasses = 47;
-// Rows of hops 0 to 3 and edges per row, as in mini-batches of the generated graph with the shape of ogbn-products.
+// Rows after 0 to 3 hops and edges per row, as in mini-batches of the generated graph with the shape of ogbn-products.
 constexpr uint32_t kRows[] = {1024, 16'200, 158'000, 622'000};
 constexpr uint32_t kFanouts[] = {15, 10, 5};
 

@@ -20,8 +20,8 @@ struct Outcome {
   std::string error;   // printed to standard error; empty: no error
 };
 
-// Each Add function declares a subcommand with its flags. If the command line contains the subcommand, parsing stores
-// the function that executes it in *chosen. `program` is the user's program with its arguments, which runs instead of
+// Each Add function declares a subcommand with its flags. If the command line contains the subcommand, parsing sets
+// *chosen to the function that executes it. `program` is the user's program with its arguments, which runs instead of
 // the trainers; empty if there is none.
 using Command = std::function<Outcome()>;
 void AddCheckpointCommand(CLI::App* app, Command* chosen);

@@ -22,7 +22,8 @@ struct FetchScriptFlags {
 };
 
 // Fetches the script into the folder and writes the termination message, which the operator reads. The message contains
-// the digest of the script that was read, even if another digest was expected.
+// the digest of the script that was read, even if another digest was expected, but not if writing the script failed: a
+// failure with a digest tells the operator that the script is not the expected one.
 Outcome FetchScript(const FetchScriptFlags& flags) {
   const std::string& shown = flags.shown.empty() ? flags.uri : flags.shown;
   telemetry::TerminationMessage termination;

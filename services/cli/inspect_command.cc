@@ -1,5 +1,5 @@
 // espalier inspect: prints the content of a partitioning or of a run's outputs. It reads only the manifest, and with
-// --node also the partition files with that node.
+// --node also the files of two partitions: the one whose directory has the node's id, and the owner (node_report.h).
 #include <optional>
 
 #include "services/base/environment.h"

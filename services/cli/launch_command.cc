@@ -1,8 +1,8 @@
 // espalier launch: runs a job on several machines over ssh. This file parses the flags; launch::Launch does the work.
 //
-// The flags are those of `espalier run` (run_flags.h), those for ssh (host_flags.h), and those of the hosts' processes.
-// An interrupted launch prints the command that resumes it. MakeCommand makes the part of this command that says where
-// the job runs.
+// The flags are those that `espalier run` has too (run_flags.h), those for ssh (host_flags.h), and those of the hosts'
+// processes. An interrupted launch prints the command that resumes it. MakeCommand makes the part of this command that
+// says where the job runs.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"

@@ -16,8 +16,8 @@ struct NodeLookup {
 };
 
 // Returns the partition and ids of the node, its number of in-edges of each edge type, and its columns. OutOfRange if
-// the graph has no such original id. Loads two partitions: the one whose directory contains the original id, and the
-// one that owns the node.
+// the graph has no such original id. Loads two partitions: the one that stores the global id for the original id
+// (graph::DirectorySlice), and the one that owns the node.
 Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lookup);
 
 }  // namespace espalier::cli

@@ -1,5 +1,5 @@
-// The text of `inspect` starts with the counts and metrics of the result, then lists the files, then the remaining
-// scalar fields of the result.
+// The text of `inspect` has, in this order, the URI and incarnation, the counts and metrics of the result, the files,
+// the outputs that were not written, and the remaining fields of the result that are numbers or strings.
 #include "services/cli/outputs_report.h"
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ std::string ContentText(const format::OutputFile& file) {
   return text + "]";
 }
 
-// Keys of the result that are already part of the text. The remaining ones are printed at its end.
+// Keys of the result whose values are already part of the text.
 using Keys = std::set<std::string>;
 
 // Returns the line "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", with the counts that the result contains.

@@ -10,9 +10,9 @@
 namespace espalier::collective {
 
 // Exchanges statuses. Every rank passes its own status; all ranks return the error of the lowest rank that has one
-// ("trainer 2: ..."), or OK if none has. An error of the group itself is returned unchanged. The group stays usable.
-// Blocks for at most `timeout`, counted from the call. (The parameter is not a Deadline, because C++ may evaluate a
-// deadline argument before the work that produces `own`.)
+// ("trainer 2: ..."), or OK if none has; the group stays usable. If the group itself fails, its error is returned
+// unchanged. Blocks for at most `timeout`, counted from the call. (The parameter is not a Deadline, because C++ may
+// evaluate a deadline argument before the work that produces `own`.)
 Status AgreeOn(const Status& own, Collective& collective, std::chrono::nanoseconds timeout);
 
 // Runs work on rank `root` in steps while the other ranks wait. Ranks synchronize after each step, so that no wait is
@@ -22,9 +22,10 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
                    std::chrono::nanoseconds longest_step);
 
 // Runs work that cannot be divided into steps and whose duration is unknown: `root` calls `work` on a separate thread
-// and meanwhile synchronizes with the other ranks. Every rank must call it. Returns an error as AgreeOn does; an
-// exception thrown by `work` becomes ResourceExhausted. `root` returns after `work` has ended: if the group fails
-// first, `root` abandons the group at once, so that the other ranks do not wait, and then waits for `work`.
+// and meanwhile synchronizes with the other ranks many times per `longest_step`, which is the timeout of one
+// synchronization. Every rank must call it. Returns an error as AgreeOn does; an exception thrown by `work` becomes
+// ResourceExhausted. `root` returns after `work` has ended: if the group fails first, `root` abandons the group at
+// once, so that the other ranks do not wait, and then waits for `work`.
 Status RunOnSideThread(Rank root, const std::function<Status()>& work, Collective& collective,
                        std::chrono::nanoseconds longest_step);
 

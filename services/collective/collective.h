@@ -22,8 +22,9 @@ struct DeviceFloats {
 
 // The handle of one rank to the group. Every rank must call the same operations in the same order with the same sizes.
 // Used by one thread, except that any thread may call Abandon. InvalidArgument: ranks called different operations or
-// sizes. DeadlineExceeded: the deadline has passed. Unavailable: another rank left the group or failed. After an error
-// the group is unusable: every later call of the rank fails immediately with the code of that error.
+// sizes. DeadlineExceeded: the deadline has passed. Cancelled: the deadline's stop was requested. Unavailable or, with
+// some backends, Aborted: another rank left the group, failed or reached its deadline. After an error a group of
+// several ranks is unusable: every later call of the rank fails immediately with the code of that error.
 class Collective {
  public:
   virtual ~Collective() = default;

@@ -41,8 +41,8 @@ class ForwardingCollective : public Collective {
   explicit ForwardingCollective(std::unique_ptr<Collective> group) : group_(std::move(group)) {}
 
   Collective& group() { return *group_; }
-  // Destroys the other collective. Called by the destructor of a derived class whose members must outlive it. No
-  // operation may follow.
+  // Destroys the other collective. Called by the destructor of a derived class if members of the derived class must
+  // outlive the other collective. No operation may follow.
   void DestroyGroup() { group_.reset(); }
 
  private:

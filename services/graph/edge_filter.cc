@@ -1,6 +1,6 @@
-// `keep_` has a flag for each candidate. The Drop functions clear flags. Apply writes the kept candidates in
-// parallel over blocks: it counts the kept candidates of each block first, which gives the positions where the blocks
-// are written.
+// `keep_` has a flag for each candidate. The constructor clears the flags of the reverses of self-loops, and the Drop
+// functions clear further flags. Apply writes the kept candidates in parallel over blocks: it counts the kept
+// candidates of each block first, which gives the positions where the blocks are written.
 #include "services/graph/edge_filter.h"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ void VisitCandidates(const Tensor& sources, const Tensor& destinations, const Vi
 }
 
 // Of the kept candidates with the same endpoints, clears `keep` for all except the one with the smallest number. Groups
-// the candidates by destination, which takes sizeof(Index), 4 or 8 bytes, for each candidate.
+// the kept candidates by destination, which takes sizeof(Index), 4 or 8 bytes, for each of them and 8 bytes for each
+// destination.
 template <class Index, class T>
 void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations, int threads,
                      std::vector<uint8_t>& keep) {

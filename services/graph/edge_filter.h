@@ -1,6 +1,6 @@
 // Selects the edges of one edge type to keep and builds the resulting edge set. A candidate is an edge or, with kAdded,
-// the reverse of an edge. Candidates are numbered like original edge IDs: of m edges, candidate c < m is edge c and
-// candidate m + i is the reverse of edge i.
+// the reverse of an edge. Of m edges, candidate c < m is edge c and candidate m + i is the reverse of edge i. The
+// number of a kept candidate becomes the original ID of its edge.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ class EdgeFilter {
   EdgeFilter(const EdgeSet& edges, Reverses reverses, int threads);
 
   void DropSelfLoops();
-  // Of the candidates with the same source and destination, keeps the one with the smallest number.
+  // Of the remaining candidates with the same source and destination, keeps only the one with the smallest number.
   void DropDuplicates(uint64_t num_destinations);
   // Drops every candidate whose (source, destination) is one of `pairs`, which must be ascending.
   void DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs);

@@ -21,7 +21,8 @@ struct Rows {
   std::byte* converted = nullptr;  // receives the results; null: results are only checked
 };
 
-// Returns the first row with a result that is not finite, counted from rows.first.
+// Returns the first row with a result that is not finite, counted from rows.first. Unless rows are normalized, elements
+// that are already NaN or infinite in the column do not count.
 template <class From, class To>
 std::optional<int64_t> Convert(const Tensor& column, bool normalizes, const Rows& rows, int threads) {
   const size_t width = column.row_bytes() / sizeof(typename From::Stored);

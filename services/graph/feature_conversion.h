@@ -13,8 +13,8 @@ namespace espalier::graph {
 
 struct FeatureConversion {
   bool normalizes_rows = false;  // divides each row by its sum; a row that sums to zero is unchanged
-  // dtype of the result: floating, or I8 with a scale for each element of a row (feature_scales.h); nullopt: that of
-  // the column.
+  // dtype of the result: floating, or I8 with a scale for each element of a row, the same scales for all rows
+  // (feature_scales.h); nullopt: that of the column.
   std::optional<DType> dtype = {};
 
   // Returns whether any conversion is requested.

@@ -1,9 +1,9 @@
 // Two passes over a column: the first finds the largest magnitude of each element of a row and the first row that is
 // not finite, the second rounds. Maxima do not depend on the order of the rows, so neither the number of threads nor
-// the ranges that several processes read change the result. A scale is the F32 nearest to largest / 127. In two
-// cases it is a neighboring F32. If an integer would exceed 127, because a subnormal scale was rounded down, the next
-// larger F32s are tried. If 127 * scale is infinite, because values are close to the largest F32, it is the next
-// smaller one.
+// the ranges that several processes read change the result. A scale is 1 if the largest magnitude is 0, otherwise the
+// F32 nearest to largest / 127. In two cases it is a neighboring F32: the next larger one if an integer would exceed
+// 127, because a subnormal scale was rounded down; the next smaller one if 127 * scale is infinite, because values are
+// close to the largest F32.
 #include "services/graph/feature_scales.h"
 
 #include <algorithm>

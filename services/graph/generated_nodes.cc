@@ -1,5 +1,5 @@
-// Values are computed in parallel over the ranks of nodes and stored in the row of the node's ID. The counter of
-// Philox contains the ID of the node for noise, and the class for class vectors.
+// Features and labels are computed in parallel over the ranks of nodes (ShuffleNodeIds) and stored in the row of the
+// node's ID. The counter of Philox contains the ID of the node for noise, and the class for class vectors.
 #include "services/graph/generated_nodes.h"
 
 #include <algorithm>
@@ -153,7 +153,7 @@ Status CheckSplitFractions(const SplitFractions& fractions) {
   RETURN_IF_ERROR(CheckFraction("the train fraction", fractions.train));
   RETURN_IF_ERROR(CheckFraction("the validation fraction", fractions.validation));
   RETURN_IF_ERROR(CheckFraction("the test fraction", fractions.test));
-  // The tolerance allows for rounding: 0.1 + 0.2 + 0.7 is slightly more than 1.
+  // The tolerance allows for rounding: 0.33 + 0.56 + 0.11 is slightly more than 1.
   const double sum = fractions.train + fractions.validation + fractions.test;
   return sum < 1 + 1e-9 ? Status() : CheckFraction("the sum of the split's fractions", sum);
 }

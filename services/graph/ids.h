@@ -17,7 +17,8 @@ using LocalNodeId = StrongId<struct LocalNodeTag, uint32_t>;
 // Number within an edge type after partitioning: contiguous per partition, in CSC order.
 using GlobalEdgeId = StrongId<struct GlobalEdgeTag, uint64_t>;
 
-// One ID space over all node types, ordered by (partition, type, local ID). DGL calls it the homogeneous ID.
+// One ID space over all node types, and one over all edge types, each ordered by (partition, type, local ID). DGL calls
+// these homogeneous IDs.
 using HomogeneousNodeId = StrongId<struct HomogeneousNodeTag, uint64_t>;
 using HomogeneousEdgeId = StrongId<struct HomogeneousEdgeTag, uint64_t>;
 

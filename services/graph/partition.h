@@ -85,8 +85,9 @@ struct Partition {
   std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
   // split name -> edge type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
-  // Optional, loaded on request: by EdgeTypeId. An edge's original id is its row in the user's file. If preprocessing
-  // has added reverse edges to m edges, the reverse of edge i has id m + i.
+  // Optional, loaded on request: by EdgeTypeId, for the m in-edges of the type. An edge's original id is its row in the
+  // user's file. If preprocessing has added reverse edges to the n edges of the file, the reverse of edge i has id
+  // n + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
   // Loads the original_edge_ids of all edge types on first use if they were not loaded before. May take long; returns

@@ -1,6 +1,8 @@
-// Ranks are assigned to communities round-robin: community c of C has the ranks c, c + C, c + 2C, ... All communities
-// therefore have nearly the same total weight. To draw a destination inside community c, the generator draws a rank
-// from all nodes and replaces it with (rank / C) * C + c, the community's rank among the same C consecutive ranks.
+// The rank of a node is its number in order of falling expected degree. Ranks are assigned to communities round-robin:
+// community c of C has the ranks c, c + C, c + 2C, ... The communities therefore have nearly the same total expected
+// degree. To draw a destination inside community c, the generator draws a rank from all nodes and replaces it with
+// floor(rank / C) * C + c, the community's rank among the same C consecutive ranks. If this rank does not exist, C is
+// subtracted from it.
 #include "services/base/parallel.h"
 #include "services/base/philox.h"
 #include "services/graph/generated_nodes.h"
@@ -69,7 +71,7 @@ class EdgeDrawer {
 
   uint64_t MoveToCommunity(uint64_t source, uint64_t rank) const {
     const uint64_t moved = rank - rank % num_communities_ + source % num_communities_;
-    return moved < num_nodes_ ? moved : moved - num_communities_;  // the last C ranks may be incomplete
+    return moved < num_nodes_ ? moved : moved - num_communities_;  // the last group of ranks may have fewer than C
   }
 
   uint64_t num_nodes_;

@@ -51,7 +51,7 @@ Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema,
   if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
   ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
   if (makes_relations) {
-    // Both the reverse of the named type and that of `type` would contain the held-out edges.
+    // `type` would have two reverse types: the named one and the one that is created.
     return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
                            schema.EdgeType(found).Name() + "' and '" + made.Name() +
                            "', which is added: omit the reverse edge type or the reverse edges");
@@ -108,8 +108,8 @@ Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const Prep
   return held_out;
 }
 
-// Removes the training pairs of the split that are in `held_out` and returns the number of removed pairs. If it is 0,
-// the arrays stay unchanged, because they may be memory-mapped.
+// Removes the training pairs of the split that are in `held_out` and returns the number of removed pairs. The arrays of
+// an edge type that loses no pair are kept, because they may be memory-mapped.
 uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
   uint64_t num_dropped = 0;
   for (auto& [type, parts] : graph.edge_splits.at(split)) {

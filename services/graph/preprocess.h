@@ -39,8 +39,8 @@ Result<std::vector<EdgeTypeId>> FindHeldOutEdgeTypes(const HeldOutEdges& held_ou
 
 struct PreprocessOptions {
   // Homogeneous graphs: adds (v, u) to the same edge type for every edge (u, v) that is not a self loop; the reverse of
-  // original edge i of m has original ID m + i. Typed graphs: adds a relation "rev_<relation>" for every edge type,
-  // whose original IDs are numbered in the same way. The reverse relation gets the splits of the edge type with the
+  // original edge i of m has original ID m + i. Typed graphs: adds a relation "rev_<relation>" for every edge type; the
+  // reverse edges are numbered in the same way. The reverse relation gets the splits of the edge type with the
   // endpoints of each pair swapped.
   bool add_reverse_edges = false;
   bool drop_self_loops = false;       // only in edge types whose endpoints have the same node type
@@ -50,8 +50,8 @@ struct PreprocessOptions {
   // the same edge type, and a typed graph gets no reverse of a dropped edge. Training pairs of the split are dropped by
   // the same rule; its validation and test parts are unchanged.
   std::optional<HeldOutEdges> held_out = {};
-  // Applied to floating node columns of two or more dimensions. The columns in label_columns are not features and are
-  // left unchanged.
+  // Applied to floating-point node columns of two or more dimensions. The columns in label_columns are not features and
+  // are left unchanged.
   FeatureConversion features = {};
   std::vector<std::string> label_columns = {"node-label"};
 };

@@ -1,7 +1,7 @@
-// Draws ranks 0, 1, 2, ... with power-law probabilities in constant time and memory: rank r has weight (r + shift)^-a
-// with a = 1 / (exponent - 1); a shift above 0 limits the weight of the first ranks. These are the weights of a
-// Chung-Lu graph whose degrees have that exponent. The sum over ranks is approximated by an integral, whose inverse has
-// a closed form.
+// Draws ranks (positions in the order of falling probability: 0, 1, 2, ...) with power-law probabilities in constant
+// time and memory. The weight of rank r is the integral of (x + shift)^-a from r to r + 1, with a = 1 / (exponent - 1);
+// a shift above 0 limits the weight of the first ranks. The integral, whose inverse has a closed form, approximates the
+// weights (r + shift)^-a of a Chung-Lu graph whose degrees have that exponent.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace espalier::graph {
 class RankSampler {
  public:
   // Samples ranks below num_ranks (>= 1) with an exponent > 2. If max_share > 0, flattens the distribution so that rank
-  // 0 gets at most this share of the draws. A share below 1 / num_ranks is not possible.
+  // 0 gets at most this share of the draws. If max_share is below 1 / num_ranks, all ranks get nearly equal shares.
   RankSampler(uint64_t num_ranks, double exponent, double max_share);
 
   // Returns the rank at the quantile `unit` in [0, 1).

@@ -1,4 +1,4 @@
-// The node and edge types of a graph. A homogeneous graph is a graph with one node type and one edge type.
+// The node and edge types of a graph. A homogeneous graph has one node type and at most one edge type.
 #pragma once
 
 #include <string>
@@ -31,8 +31,9 @@ Status CheckName(std::string_view kind, std::string_view name);
 // Returns the names for a message: "author, paper"; only the first 40 of a longer list; "none" for an empty one.
 std::string JoinNames(const std::vector<std::string>& names);
 
-// The node and edge types in the order of their IDs. They are sorted by name, so that IDs do not depend on the order in
-// which files are found. Immutable; thread-safe.
+// The node and edge types in the order of their IDs. Node types are sorted by name, edge types by source, then by
+// relation, then by destination, so that IDs do not depend on the order in which files are found. Immutable;
+// thread-safe.
 class GraphSchema {
  public:
   GraphSchema() = default;
@@ -64,7 +65,8 @@ class GraphSchema {
   // Return the names of all types for a message, as JoinNames does.
   std::string NodeTypeList() const;
   std::string EdgeTypeList() const;
-  // Return the only type, the default when the user names none. InvalidArgument lists the types if there are several.
+  // Return the only type, the default when the user names none. InvalidArgument if there are none or several; the error
+  // lists them.
   Result<NodeTypeId> OnlyNodeType() const;
   Result<EdgeTypeId> OnlyEdgeType() const;
   // Returns the edge types with this destination type, ascending.

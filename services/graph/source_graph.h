@@ -74,10 +74,11 @@ struct SourceGraph {
   const EdgeSet& edges_of(EdgeTypeId type) const { return edges[type.value]; }
 };
 
-// Checks every invariant above, that edge endpoints and split IDs exist, that floating columns are finite (NaN is
-// allowed in columns that may have missing values, label_columns.h), and that BOOL columns hold zeros and ones. Makes
-// one pass over all data with `threads` threads. Returns the first violation as InvalidArgument or OutOfRange with the
-// problem, its place (type, column, row) and the expected value.
+// Checks the invariants above, that the graph has nodes, that names are valid, that the nodes of edges and splits
+// exist, that floating columns are finite (NaN is allowed in columns that may have missing values, label_columns.h),
+// and that BOOL columns hold zeros and ones. Does not check `scales`, nor that edge ids of splits exist. Makes one pass
+// over all data with `threads` threads. Returns the first violation as InvalidArgument or OutOfRange with the problem,
+// its place (type, column, row) and the expected value.
 Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels = {});
 
 }  // namespace espalier::graph

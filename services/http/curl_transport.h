@@ -15,11 +15,12 @@ namespace espalier::http {
 struct CurlOptions {
   std::string ca_file;  // PEM; empty: the system's CA certificates
   std::chrono::milliseconds connect_timeout{5000};
-  // The most idle connections to keep. The number of connections in use is not limited.
+  // Maximum number of idle handles to keep, each with up to two connections. The number of handles in use is not
+  // limited.
   size_t max_idle_connections = 32;
 };
 
-// Each running call uses its own connection. The most recently released connection is reused first.
+// Each running call uses its own connection. The most recently released handle is reused first.
 class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(CurlOptions options = {});
@@ -30,7 +31,7 @@ class CurlTransport final : public Transport {
   Result<Response> Send(const Request& request, const SendOptions& options) override;
 
  private:
-  class Handle;  // an easy handle of curl with its connection
+  class Handle;  // an easy handle of curl with its connections
   std::unique_ptr<Handle> TakeHandle();
   void GiveBack(std::unique_ptr<Handle> handle);
   Status ExplainEmptyReply(Status status, const Request& request, const SendOptions& options);

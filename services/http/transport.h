@@ -17,7 +17,7 @@ namespace espalier::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-enum class ProxyUse { kEnvironment, kNone };  // https_proxy, http_proxy, no_proxy | no proxy
+enum class ProxyUse { kEnvironment, kNone };  // kEnvironment: as set by https_proxy, http_proxy and no_proxy
 
 struct Request {
   std::string method;               // "GET"
@@ -43,8 +43,8 @@ struct SendOptions {
   // The exchange fails if its rate, upload plus download, stays below 32 KiB/s for this long.
   std::chrono::seconds stall_timeout{15};
   size_t max_body_bytes = size_t{1} << 20;  // limit of Response::body; does not apply to `into`
-  // The buffer for the body of a 2xx response, which must outlive the exchange. Its content is unspecified after an
-  // error. If its data() is null, the body goes to Response::body.
+  // The buffer for the body of a 2xx response. It must outlive the exchange; its content is unspecified after an error.
+  // If its data() is null, the body goes to Response::body.
   std::span<std::byte> into;
 };
 
@@ -54,9 +54,9 @@ class Transport {
   virtual ~Transport() = default;
   // Returns the complete response, for any HTTP status. Errors: Unavailable (no connection, connection reset, truncated
   // response), DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted, or http:// is used for a
-  // TLS port or https:// for a plain one), Internal (more than max_body_bytes), Unimplemented (more bytes than
-  // SendOptions::into can hold), InvalidArgument (invalid URL). Messages contain the scheme, host and port of the URL
-  // but no other part of the request.
+  // TLS port or https:// for a plain one), Internal (more than max_body_bytes, or too many bytes of headers),
+  // Unimplemented (more bytes than SendOptions::into can hold), InvalidArgument (invalid URL). Messages contain the
+  // scheme, host and port of the URL but no other part of the request.
   virtual Result<Response> Send(const Request& request, const SendOptions& options) = 0;
 };
 

@@ -11,10 +11,10 @@
 namespace espalier::kernels {
 namespace {
 
-// Processes one row: x = passes * scale * (x + bias), where `passes` is 1 if x + bias > 0 and dropout keeps the
-// element, and otherwise 0. Stores `passes` for the backward pass. NaN passes, as in torch's ReLU: a zero in its place
-// would hide it from the loss and from every metric. Uses integer arithmetic instead of conditions, because the
-// compiler vectorizes this form.
+// Processes one row: sets x to scale * (x + bias) and `passes` to 1 where x + bias > 0 and dropout keeps the element,
+// and otherwise both to 0. The backward pass uses `passes`. NaN counts as above 0, as in torch's ReLU: a zero in its
+// place would hide it from the loss and from every metric. Combines conditions with & and | on integers instead of &&
+// and ||, because the compiler vectorizes this form.
 void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16_t* __restrict half_words,
                  int32_t threshold, float scale, uint8_t* __restrict passes, int64_t width) {
   for (int64_t j = 0; j < width; ++j) {

@@ -10,7 +10,7 @@
 
 namespace espalier::kernels {
 
-// The key and the original IDs of rows [begin, end), which belong to one node type and determine their masks.
+// The key and the original IDs that determine the masks of rows [begin, end), all of one node type.
 struct MaskRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -24,8 +24,8 @@ struct DropoutMasks {
 };
 
 // Computes x = dropout(relu(x + bias)) in place: x f32 [num_rows, width], bias f32 [width]. Sets passes, u8
-// [num_rows, width], to 1 where the element was above 0 and was kept, and otherwise to 0. NaN counts as above 0, as in
-// torch's ReLU.
+// [num_rows, width], to 1 where x + bias was above 0 and dropout kept the element, and otherwise to 0. NaN counts as
+// above 0, as in torch's ReLU.
 void BiasReluDropoutRows(const DropoutMasks& masks, int64_t num_rows, int64_t width, const float* bias, float* x,
                          uint8_t* passes);
 

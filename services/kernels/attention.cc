@@ -17,7 +17,8 @@ namespace {
 float LeakyRelu(float value, float slope) { return value > 0.0f ? value : slope * value; }
 float LeakyReluSlope(float value, float slope) { return value > 0.0f ? 1.0f : slope; }
 
-// Calls body(d, e, s) for every edge e of destination d from source s, in order; one thread per destination.
+// Calls body(d, e, s) for every edge e of destination d from source s. One thread visits all edges of a destination, in
+// order.
 template <class Body>
 void ForEdges(const Segments& segments, const Body& body) {
   ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {

@@ -51,8 +51,8 @@ void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negativ
                            const float* destination, const float* attention, const float* gradient, float* of_source,
                            float* of_destination, float* of_attention_by_chunk);
 
-// Computes the softmax weights[e, h] = exp(scores[e, h] - m) / sum over the edges of the same destination, where m is
-// the maximum of their scores.
+// Computes the softmax weights[e, h] = exp(scores[e, h] - m) / sum of exp(scores[f, h] - m) over the edges f with the
+// same destination as e, where m is the maximum of scores[f, h].
 void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* scores, float* weights);
 // Computes of_scores[e, h] = weights[e, h] * (gradient[e, h] - sum over the same destination of weights * gradient).
 void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const float* weights, const float* gradient,
@@ -71,8 +71,8 @@ void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* w
                           const float* gradient, float* of_weights, float* of_source);
 
 // Determines which attention weights a training step drops. The weight of edge (s, d) and head h is dropped with
-// probability round(probability * 65536) / 65536, decided by Philox on (key, original IDs of s and d, h). Parallel
-// edges are dropped together.
+// probability min(round(probability * 65536), 65535) / 65536, decided by Philox on (key, original IDs of s and d, h).
+// Parallel edges are dropped together.
 struct EdgeMasks {
   double probability = 0;  // < 1
   uint64_t key = 0;

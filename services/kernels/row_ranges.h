@@ -25,14 +25,15 @@ void ForParts(int64_t parts, const Body& body) {
   for (int64_t part = 0; part < parts; ++part) body(part);
 }
 
-// Calls body(begin, end) on ranges of rows with about the same number of edges and rows. A range may be empty.
+// Calls body(begin, end) on ranges of rows; row i has indptr[i + 1] - indptr[i] edges. The sum of rows and edges is
+// about the same in each range. A range may be empty.
 template <class Body>
 void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  constexpr int64_t kMinWorkPerThread = 4096;  // edges and rows
+  constexpr int64_t kMinWorkPerThread = 4096;  // sum of edges and rows
   const int64_t work = num_rows + indptr[static_cast<size_t>(num_rows)];
   const int64_t parts = std::clamp<int64_t>(work / kMinWorkPerThread, 1, NumThreads());
-  // The rows before row i have indptr[i] + i edges and rows, which grows with i, so bisection finds a part's first row.
+  // indptr[i] + i is the work of the rows before row i. It grows with i, so bisection finds a part's first row.
   const auto first_row_of = [&](int64_t part) {
     const int64_t target = work * part / parts;
     int64_t low = 0, high = num_rows;

@@ -1,5 +1,5 @@
-// The loops over edges prefetch the source rows of later edges, because rows lie at random addresses. SumSegments adds
-// four source rows per pass over the output row.
+// SumSegments and MaxSegments prefetch the source rows of later edges, because rows lie at random addresses.
+// SumSegments adds four source rows per pass over the output row.
 #include "services/kernels/segments.h"
 
 #include <algorithm>

@@ -46,23 +46,23 @@ struct SegmentSumArguments {
 };
 void SumSegments(const SegmentSumArguments& arguments);
 
-// Computes out[i] = element-wise maximum of the sources of i, zeros if i has no edges. Sets winners[i * width + j]
-// to the edge with the maximum, the first of equal ones; does not write it if row i has no edges. NaN counts as the
-// largest, as in torch's max.
+// Computes out[i] = element-wise maximum of the sources of i, zeros if i has no edges. Sets winners[i * width + j] to
+// the position in segments.indices of the edge with the maximum, the first of equal ones; does not write it if row i
+// has no edges. NaN counts as the largest, as in torch's max; of several NaNs, the last one wins.
 void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows out, uint32_t* winners);
 
-// The edges grouped by source: those of source s are [indptr[s], indptr[s + 1]), in ascending order of position.
+// The edges grouped by source: those of source s are [indptr[s], indptr[s + 1]), in the order of Segments::indices.
 struct TransposedSegments {
   std::vector<uint32_t> indptr;        // [sources + 1]
   std::vector<uint32_t> destinations;  // [edges] row of each edge
-  std::vector<uint32_t> positions;     // [edges] position in the segments; empty with EdgePositions::kOmit
+  std::vector<uint32_t> positions;     // [edges] position in Segments::indices; empty with EdgePositions::kOmit
 };
 enum class EdgePositions { kOmit, kKeep };
 // Returns the edges of `segments` grouped by source. `num_sources` is the number of source rows.
 TransposedSegments Transpose(const Segments& segments, int64_t num_sources, EdgePositions positions);
 
 // Backward pass of MaxSegments: computes out[s, j] = sum of gradient[d, j] over the edges (s, d) that are the winner of
-// row d in column j.
+// row d in column j. `by_source` has the indptr and the destinations of Transpose, `positions` its positions.
 void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positions, int64_t width, ConstRows gradient,
                      const uint32_t* winners, Rows out);
 

@@ -9,7 +9,8 @@
 namespace espalier::messages {
 namespace {
 
-// Returns the tensor's row numbers after checking that there are exactly `count`, each below `num_seeds`.
+// Returns the values of the tensor, row numbers among the seeds, after checking that there are exactly `count`, each
+// below `num_seeds`.
 Result<std::vector<uint32_t>> ToRowNumbers(const Tensor& tensor, uint64_t count, uint64_t num_seeds,
                                            const std::string& what) {
   RETURN_IF_ERROR(CheckIds(tensor, count, num_seeds, what));

@@ -19,11 +19,12 @@ minibatch::v1::EdgePlan EncodeEdgePlan(const sampler::EdgePlan& edges);
 // checks the plan against the graph.
 Result<sampler::EdgePlan> DecodeEdgePlan(const minibatch::v1::EdgePlan& edges);
 
-// Appends the tensors of a batch's edges, in the order that the message documents.
+// Appends the tensors of a batch's edges, in the order that the message MiniBatch documents.
 void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tensors);
-// Returns the edges of a batch with `num_seeds` seeds, counting all node types. Untrusted input: InvalidArgument for
-// wrong sizes or row numbers, so that a loss function may index with them. The code that reads the labels checks their
-// dtype and values.
+// Returns the edges of a batch. Their endpoints are row numbers among the seeds of all node types (sampler::LinkSeeds);
+// `num_seeds` is the number of these seeds. Untrusted input: InvalidArgument for wrong sizes, for row numbers that are
+// out of range, so that a loss function may index with them, and for invalid BOOL labels. The code that reads the
+// labels checks their dtype and all other values.
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds);
 
 }  // namespace espalier::messages

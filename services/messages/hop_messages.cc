@@ -11,7 +11,8 @@
 namespace espalier::messages {
 namespace {
 
-// Walks are present for all relations of a query or for none (sampler::CheckDrawRule).
+// Returns whether the query is for a step of random walks. Either all of its relations have `walks` or none of them
+// (sampler::CheckDrawRule).
 bool HasWalks(const sampler::PartitionHopQuery& query) {
   return std::any_of(query.relations.begin(), query.relations.end(),
                      [](const sampler::PartitionRelationQuery& relation) { return !relation.walks.empty(); });
@@ -69,14 +70,15 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   return Status();
 }
 
-// Limits the number of relations, which may exceed the number of edge types because a request may repeat a type.
+// Limits the number of relations. The number of edge types does not limit it, because a request may repeat a type.
 Status CheckRelationCount(int count, const ServiceLimits& limits) {
   if (static_cast<uint32_t>(count) <= limits.max_relations) return Status();
   return ResourceExhausted(std::to_string(count) + " relations in one request, the limit is " +
                            std::to_string(limits.max_relations));
 }
 
-// Returns the elements of a tensor T [num_destinations]; InvalidArgument for another dtype or shape.
+// Returns the elements of a tensor with dtype T and shape [num_destinations]; InvalidArgument for another dtype or
+// shape.
 template <class T>
 Result<std::vector<T>> ReadValues(const Tensor& tensor, size_t num_destinations, const char* what) {
   const bool fits = tensor.dtype() == DTypeOf<T>::value && tensor.shape().size() == 1 &&

@@ -1,5 +1,5 @@
-// Conversion of a hop's requests to a partition and of the responses to and from the messages of GraphStore. Pure
-// functions.
+// Encodes and decodes the requests of a hop, which are sent to one partition, and their responses, as messages of the
+// gRPC service GraphStore. Pure functions.
 #pragma once
 
 #include <vector>

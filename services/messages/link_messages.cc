@@ -1,7 +1,7 @@
 // The pairs of a link-prediction batch (sampler::LinkSeeds) are sent as kNumPairTensors tensors in a fixed order,
 // followed by optional edge ids and rows of edge columns; the header says which of these are present. Decoding does not
-// trust the message: it checks the size of each array against the number of pairs, of sets of negatives or of
-// negatives, and each endpoint, a row number among the seeds, against the number of seeds.
+// trust the message: it checks that each array has as many elements as there are pairs, sets of negatives, or
+// negatives, and that each endpoint, which is the index of a seed, is less than the number of seeds.
 #include "services/messages/link_messages.h"
 
 #include <algorithm>

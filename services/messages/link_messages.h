@@ -19,7 +19,7 @@ minibatch::v1::LinkPlan EncodeLinkPlan(const sampler::LinkPlan& links);
 // types or edge columns.
 Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
 
-// Appends the tensors of a batch's pairs, in the order that the message documents, and records in `header` which
+// Appends the tensors of a batch's pairs, in the order documented at MiniBatch.tensors, and records in `header` which
 // optional tensors are present.
 void EncodeLinkSeeds(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* header, std::vector<Tensor>* tensors);
 
@@ -32,9 +32,10 @@ struct LinkBounds {
   uint64_t num_edges = 0;  // of the edge type, in the graph; used only with edge ids, which need a single edge type
 };
 
-// Returns the pairs of a batch of the plan; tensors [NumLinkTensors]. Untrusted input: InvalidArgument for wrong sizes
-// or numbers, so that a loss function may index with them. Unimplemented if rows of edge columns or edge ids are
-// missing that the plan requests: the sampler's version does not support them.
+// Returns the pairs of a batch that was sampled by `plan`; tensors [NumLinkTensors]. Untrusted input: InvalidArgument
+// for wrong sizes or numbers out of bounds, so that a loss function may use the returned numbers as indices.
+// Unimplemented if the plan requests rows of edge columns or edge ids and the message lacks them: the sampler's version
+// does not support them.
 Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                                            const sampler::LinkPlan& plan, const LinkBounds& bounds);
 

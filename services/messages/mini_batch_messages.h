@@ -15,9 +15,9 @@ namespace espalier::messages {
 Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch, const sampler::DrawSpec& draw);
 
 // Returns the batch of a message. `plan` and `spec` are those of the stream. Untrusted input: InvalidArgument if
-// counts, row numbers and ids do not match each other, `book` or the fan-outs, so that a model may index with them. The
-// caller checks epoch and step. Unimplemented if the sampler has another version and has used other draw options than
-// `spec`.
+// counts, row numbers and ids do not match each other, `plan`, `book` or the fan-outs. A model may use the row numbers
+// of the returned batch as indices without checks. The caller checks epoch and step. Unimplemented if the sampler has
+// used other draw options than those of `spec`, as a sampler of another version may.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
                                            const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 

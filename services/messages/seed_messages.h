@@ -20,7 +20,7 @@ Result<sampler::SeedQuery> DecodeSeedsRequest(const rpc::Frame<graph::v1::SeedsO
 // Returns the tensors of the response to `query`, in the order that the message documents.
 std::vector<Tensor> EncodeSeedsReply(const sampler::SeedQuery& query, const sampler::PartitionSeeds& seeds);
 // Returns the seeds; InvalidArgument if the response does not match the query or contains nodes or edges that do not
-// exist.
+// exist. If the query has several edge types, an id is checked only against the largest bound of these types.
 Result<sampler::PartitionSeeds> DecodeSeedsReply(const grpc::ByteBuffer& reply, const sampler::SeedQuery& query,
                                                  const graph::PartitionBook& book);
 

@@ -1,4 +1,5 @@
-// Limits of one request; decoders of requests return ResourceExhausted beyond them.
+// Limits of one request, its response or one stream; beyond them, the request or stream fails with ResourceExhausted.
+// Only max_kept_answer_bytes is a limit of a server: beyond it, the oldest stored responses are removed.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct ServiceLimits {
   uint32_t max_edge_columns = 64;                // columns whose rows are sent with a mini-batch's edges
   uint32_t max_batches_ahead = 256;              // credits that one mini-batch stream may hold
   size_t max_function_bytes = size_t{32} << 20;  // request or response of a plugin's function
-  // Limit of the tensor changes of one function call, counted as change_rows in espalier_plugin.h documents.
+  // Limit of the tensor changes of one function call. The comment on change_rows in espalier_plugin.h says what counts.
   uint64_t max_change_bytes = uint64_t{64} << 20;
   size_t max_kept_answer_bytes = size_t{64} << 20;  // of all stored responses of functions that change tensors
 };

@@ -22,8 +22,8 @@ struct StreamPlan {
   bool want_edge_ids = false;  // of drawn edges
 };
 
-// Returns the part of the message that determines an epoch's batches; the caller sets identity, epoch, first_step and
-// stride.
+// Returns the message with the contents of `plan` and `spec`; the caller sets identity, epoch, first_step, stride and
+// want_edge_ids.
 minibatch::v1::StreamStart EncodeStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 // Returns the contents. Untrusted input: InvalidArgument if the message is invalid, ResourceExhausted if it exceeds the
 // limits; the sampler checks the fan-outs against the graph.

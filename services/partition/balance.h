@@ -15,14 +15,14 @@ namespace espalier::partition {
 struct VertexWeights {
   std::vector<std::string> names;  // "nodes", "nodes:paper", "train-nodes", "edges"
   std::vector<uint64_t> totals;    // by constraint: the sum over all vertices, > 0
-  std::vector<int32_t> weights;    // [vertices, constraints], row-major; a larger weight is stored as 2^31 - 1
+  std::vector<int32_t> weights;    // [vertices, constraints], row-major; 2^31 - 1 also stands for larger weights
 
   size_t num_constraints() const { return names.size(); }
 };
 
-// Returns the weights for balancing nodes (always; with kNodeTypes, one constraint for each node type instead of one
-// for their total) and for balancing training nodes and in-edges if options.balance contains kTrainNodes and kEdges.
-// Omits constraints under which all weights are 0. Errors: those of ForTrainingNodes, with kTrainNodes.
+// Returns the weights for balancing nodes and, if options.balance contains kTrainNodes, training nodes; if it contains
+// kEdges, in-edges. Nodes are balanced as one total or, with kNodeTypes, with one constraint for each node type. Omits
+// constraints under which all weights are 0. Errors: those of ForTrainingNodes, with kTrainNodes.
 Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // Returns the number of in-edges over all edge types by vertex: [vertices]. The edges must have passed CheckEdges.

@@ -70,8 +70,8 @@ class Clustering {
     return true;
   }
 
-  // Sums up the edge weights of the vertex by the neighbor's cluster. If the vertex has at least 2 * `sample`
-  // neighbors, counts only every k-th one, with the largest k that leaves at least `sample` neighbors.
+  // Sums up the edge weights of the vertex by the neighbor's cluster. If the vertex has n >= 2 * `sample` neighbors,
+  // counts only every k-th one, where k is n / `sample` rounded down.
   void SumNeighbors(uint64_t vertex, uint64_t sample, LabelSums* sums) const {
     const UndirectedGraph& adjacency = graph_.adjacency;
     const uint64_t begin = adjacency.offsets[vertex], end = adjacency.offsets[vertex + 1];
@@ -85,8 +85,8 @@ class Clustering {
   // the vertex prefers the one with the lowest rank.
   uint64_t TieBreakRank(uint64_t vertex, uint32_t cluster) const { return HashCombine(key_ ^ vertex, cluster); }
 
-  // Returns the cluster with the largest sum for which allowed(cluster) is true, or `current` if no sum is larger than
-  // that of `current`.
+  // Returns the cluster with the largest sum among those for which allowed(cluster) is true, or `current` if none of
+  // their sums is larger than that of `current`.
   template <class Allowed>
   uint32_t FindHeaviest(const LabelSums& sums, uint64_t vertex, uint32_t current, const Allowed& allowed) const {
     uint32_t best_sum = 0;

@@ -10,8 +10,8 @@ namespace espalier::partition {
 // from a file.
 Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions);
 
-// Checks all edges in one pass with `threads` threads. InvalidArgument if the arrays of an edge type do not match;
-// OutOfRange for the first edge of a type whose source or destination does not exist.
+// Checks all edges in one pass with `threads` threads. InvalidArgument if an array of an edge type has a wrong dtype or
+// length; OutOfRange for the first edge of a type whose source or destination does not exist.
 Status CheckEdges(const graph::SourceGraph& graph, int threads);
 
 // Checks all splits. OutOfRange for nodes that do not exist; InvalidArgument for types that do not exist, for parts of

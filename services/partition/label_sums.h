@@ -15,7 +15,7 @@ inline uint32_t SaturatingSum(uint32_t a, uint32_t b) {
   return sum < a ? std::numeric_limits<uint32_t>::max() : sum;
 }
 
-// A hash table with linear probing from label to sum. It remembers the order of insertion, so that a loop over it does
+// A hash table from label to sum, with linear probing. It remembers the order of insertion, so that a loop over it does
 // not depend on its capacity. Not thread-safe.
 class LabelSums {
  public:

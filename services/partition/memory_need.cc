@@ -32,7 +32,7 @@ uint64_t SumColumns(const std::map<std::string, Tensor>& columns) {
 
 uint64_t FixedStreamingBytes() { return kFixedBytes; }
 
-// The arrays are the weights, the row of each vertex, the offsets of the rows, and the partition of each vertex.
+// The arrays are the weights, the index of each vertex's row, the offsets of rows, and the partition of each vertex.
 uint64_t StreamingBytesPerVertex(size_t num_constraints) {
   return num_constraints * sizeof(int32_t) + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint16_t);
 }

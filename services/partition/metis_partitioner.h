@@ -18,16 +18,18 @@ struct MetisSize {
   uint64_t num_constraints = 1;
 };
 
-// Returns InvalidArgument if a quantity exceeds the limit of METIS. The message names the quantity and the alternative.
+// Returns InvalidArgument if a quantity exceeds the limit of METIS. The message names the quantity and the algorithms
+// to use instead.
 Status CheckFitsMetis(const MetisSize& size);
 
 // Returns InvalidArgument if the total weight of a balance constraint exceeds the limit, because METIS adds up the
 // weights of each constraint. `names` and `totals` are by constraint.
 Status CheckTotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
-// Returns InvalidArgument if CheckFitsMetis would reject every graph with the given degrees. Degrees count parallel
-// edges individually. Takes the sum of the degrees and their greatest common divisor; if all neighbors have the same
-// multiplicity, the multiplicity divides this divisor.
+// Returns InvalidArgument if CheckFitsMetis would reject every graph whose degrees have this sum and this greatest
+// common divisor. Degrees count parallel edges individually. METIS counts m parallel edges as one neighbor of weight m,
+// or without a weight if m is the same for all neighbors; then m divides every degree. So a graph can fit only if the
+// sum, or the sum divided by the divisor, is within the limit.
 Status CheckMayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

@@ -35,14 +35,14 @@ Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& origi
   const auto edge_of = [&](size_t pair) { return pairs.edge_ids[pair]; };
   std::vector<size_t> order(pairs.sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Pairs with the same endpoints are sorted by edge ID, so that a binary search finds the pairs of each of many
-  // parallel edges.
+  // Pairs with the same endpoints are sorted by edge ID, so that a binary search finds the pairs that select an edge
+  // even if it has many parallel edges.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::tuple(destination_of(a), source_of(a), edge_of(a)) <
            std::tuple(destination_of(b), source_of(b), edge_of(b));
   });
   std::vector<uint64_t> positions(order.size(), unspecified);
-  // Element i, where order[i] is the first pair with its endpoints: the number of edges between these endpoints.
+  // If order[i] is the first pair with its endpoints, element i is the number of edges between them; otherwise 0.
   std::vector<uint64_t> num_edges(order.size(), 0);
   for (auto first = order.begin(); first != order.end();) {
     const uint32_t destination = destination_of(*first);

@@ -9,7 +9,7 @@
 
 namespace espalier::partition {
 
-// The pairs (source, destination) of one part of an edge split whose destinations the partition owns: [k] each.
+// The edges of one part of an edge split whose destinations the partition owns. Each span has k elements, one per edge.
 struct SelectedEdges {
   std::span<const uint64_t> sources;       // global IDs
   std::span<const uint32_t> destinations;  // local IDs
@@ -18,9 +18,9 @@ struct SelectedEdges {
 
 // Returns the position in in_edges.indices of the edge that each pair selects: U32 or U64 [k]. `original_ids` are the
 // original IDs of `in_edges`. If there is at most one edge between the two nodes of a pair, or if the selected edge has
-// been dropped, the position is the number of in-edges, which stands for any edge between the two nodes. Returns an
-// empty tensor if all positions have this value. Time: O(k log k) and one pass over the in-edges of each distinct
-// destination.
+// been dropped, the position is in_edges.indices.num_rows(), which is past the end and means any edge between the two
+// nodes. Returns an empty tensor if all positions have this value. Time: O((k + m) log k), where m is the number of
+// in-edges of the destinations.
 Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs);
 
 }  // namespace espalier::partition

@@ -1,7 +1,8 @@
-// One sequential pass per node type counts the nodes of each partition and then numbers them in original order, so a
-// partition's nodes have contiguous global IDs. One parallel pass per edge type counts out-degrees and the edges of
-// each partition; the sums give the ranges of global edge IDs. The counts of parts of an edge list can be combined, so
-// several processes can count their parts and build the same layout (MakeLayout).
+// Two sequential passes per node type: the first counts the nodes of each partition, the second numbers them in
+// original order, so a partition's nodes have contiguous global IDs. One parallel pass per edge type counts out-degrees
+// and the edges of each partition; prefix sums of these counts give the ranges of global edge IDs. The counts of
+// parts of an edge list can be combined, so several processes can count their parts and build the same layout
+// (MakeLayout).
 #include "services/partition/partition_layout.h"
 
 #include <algorithm>

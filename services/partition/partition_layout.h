@@ -56,10 +56,10 @@ Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assign
 // Returns InvalidArgument for columns with names reserved for partitions and for columns without one row per node.
 Status CheckNodeColumns(const graph::SourceGraph& graph);
 
-// Returns the layout of a graph, computed in one pass over all edges. The graph should have passed ValidateSourceGraph.
-// Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that does not match the
-// graph or num_partitions and for columns with reserved names; OutOfRange for edges and splits with nodes that do not
-// exist. Other errors: those of CheckEdges, CheckSplits and MakeLayout.
+// Returns the layout of a graph. Reads all edges twice: to check them and to count them. The graph should have passed
+// ValidateSourceGraph. Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that
+// does not match the graph or num_partitions and for columns with reserved names; OutOfRange for edges and splits with
+// nodes that do not exist. Other errors: those of CheckEdges, CheckSplits and MakeLayout.
 Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                             uint32_t num_partitions, int threads);
 

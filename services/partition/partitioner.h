@@ -31,10 +31,10 @@ struct PartitionOptions {
   std::string train_split;                    // for kTrainNodes; empty: every split's training nodes
   uint64_t seed = 0;
   int threads = 1;             // number of threads; results do not depend on it
-  WorkMeter* meter = nullptr;  // unless null, Streaming adds the bytes of neighbors that it will read and has read
-  // The memory that Streaming may use, in bytes, without mapped files: at least LeastStreamingMemory (memory_need.h),
-  // or 0 for no limit. Results do not depend on it. If the neighbors of all nodes may not fit, they are all stored in
-  // one file, which `make_scratch` creates.
+  WorkMeter* meter = nullptr;  // unless null: counts the bytes of neighbors that Streaming reads
+  // The memory in bytes that Streaming may use, not counting mapped files: at least LeastStreamingMemory
+  // (memory_need.h), or 0 for no limit. Results do not depend on it. If the neighbors of all nodes might not fit, they
+  // are all stored in one file, which `make_scratch` creates.
   uint64_t memory_bytes = 0;
   std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch = nullptr;  // required if memory_bytes > 0
 };

@@ -1,11 +1,12 @@
 // Greedy k-way refinement by label propagation. In each round a vertex moves to the partition to which most of its edge
 // weight leads, among the partitions that have room for it, if the move makes the cut smaller, or if it leaves the cut
 // the same and improves the balance. Vertices choose in batches (vertex_batches.h). Loads are exact when a move is
-// applied, so no move exceeds a capacity. From the second round on, only vertices with a neighbor that has moved are
-// visited.
+// applied, so no move in a round exceeds a capacity. From the second round on, only vertices with a neighbor that has
+// moved are visited.
 //
-// METIS may return partitions that exceed a capacity if there are several constraints. Vertices are moved out of them
-// before the rounds. Moves that add the least to the cut, per weight moved, come first.
+// METIS may return partitions that exceed a capacity if there are several constraints. Before the rounds, vertices are
+// moved out of them, even into a partition that then exceeds a capacity, if it is less full than theirs was. Moves that
+// add the least to the cut, per weight moved, come first.
 #include "services/partition/refine_partitions.h"
 
 #include <algorithm>
@@ -88,8 +89,8 @@ class Refinement {
     for (size_t c = 0; c < capacities_.size(); ++c) Load(partition, c) += times * WeightAt(vertex, c);
   }
 
-  // Returns the load of the partition, after adding the vertex `times` times, as a fraction of its capacity, under the
-  // fullest constraint in which the vertex has weight.
+  // Returns the load of the partition, plus `times` (0 or 1) the weight of the vertex, as a fraction of the capacity:
+  // the largest fraction over the constraints under which the vertex has weight.
   double Fullness(uint64_t vertex, uint32_t partition, int64_t times) const {
     double fullest = 0;
     for (size_t c = 0; c < capacities_.size(); ++c) {
@@ -158,7 +159,7 @@ class Refinement {
     }
   }
 
-  // Returns whether the fuller one of the two partitions is less full after the move.
+  // Returns whether the larger Fullness of the two partitions is smaller after the move.
   bool ImprovesBalance(uint64_t vertex, uint32_t from, uint32_t to) const {
     return Fullness(vertex, to, 1) < Fullness(vertex, from, 0);
   }
@@ -187,7 +188,8 @@ class Refinement {
     partition_of_[vertex] = to;
   }
 
-  // Returns the weight of the vertex under the constraints that its partition exceeds, as a fraction of the capacities.
+  // Returns the sum of the vertex's weights under the constraints whose capacities its partition exceeds, each as a
+  // fraction of the capacity.
   double RelievingWeight(uint64_t vertex) const {
     double weight = 0;
     for (size_t c = 0; c < capacities_.size(); ++c) {

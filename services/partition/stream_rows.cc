@@ -1,10 +1,12 @@
-// The file is created first if the endpoints of all edges do not fit into memory, so that a full disk is found early.
-// One pass over the edges counts the neighbors of each row. Then the rows are divided into chunks that fit into memory,
-// and one more pass for each chunk places the neighbors of its rows with atomic cursors; the chunk is appended to the
-// file. With enough memory there is one chunk, which stays in memory. Edge lists are read from the beginning to the
-// end, which suits mapped files. The rows are in the order of Streaming's visits, so every pass reads them from the
-// beginning to the end too. Threads write the neighbors of a row in any order; Streaming only counts them. Rows are
-// sorted as long as all neighbors so far occur equally often. Usually a few rows show that the numbers differ.
+// If the endpoints of all edges do not fit into memory, a file for the neighbors is created first, so that a full disk
+// is found early. One pass over the edges counts the neighbors of each row. Then the rows are divided into chunks that
+// fit into memory, and one more pass for each chunk places the neighbors of its rows with atomic cursors; the chunk is
+// appended to the file. With enough memory there is one chunk, which stays in memory. Edge lists are read from the
+// beginning to the end, which suits mapped files. The rows are in the order in which the algorithm Streaming visits
+// them, so each of its passes over the vertices reads them from the beginning to the end too.
+//
+// Threads write the neighbors of a row in any order, because Streaming only counts them. Rows are then sorted for
+// repetitions(), until two neighbors that do not occur equally often are found, usually in the first few rows.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>
@@ -25,7 +27,7 @@ constexpr int64_t kSortGrain = 1 << 12;
 constexpr uint32_t kNoneSeen = 0;
 constexpr uint32_t kSeveralSeen = ~uint32_t{0};
 
-// Calls body(row, neighbor) for both endpoints of every edge that is not a self loop.
+// Calls body(row, neighbor) for both endpoints of every edge that is not a self loop, on several threads.
 template <class Body>
 void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& row_of_vertex, int threads,
                 const Body& body) {
@@ -119,7 +121,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
   std::span<uint32_t> file;
   if (const uint64_t num_ends = CountEnds(graph); num_ends > options.max_neighbors_in_memory) {
     ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(num_ends * sizeof(uint32_t)));
-    // Mapped memory is aligned, and the bytes contain nothing but these numbers.
+    // Mapped memory is aligned, and the file contains nothing but neighbors, uint32_t each.
     file = {reinterpret_cast<uint32_t*>(space.bytes.data()), num_ends};
     rows.owner_ = std::move(space.owner);
   }

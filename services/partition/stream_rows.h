@@ -1,4 +1,5 @@
-// The neighbors of all vertices in the order in which Streaming visits them, in memory or in a file.
+// The neighbors of all vertices, in the order in which the partition algorithm Streaming visits the vertices. They are
+// in memory or in a file.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,14 @@
 
 namespace espalier::partition {
 
-// Streaming reads the edge lists at most about this many times, which bounds its running time if memory is scarce.
+// With the memory that Streaming requires (LeastStreamingMemory in memory_need.h), it reads the edge lists at most
+// about this many times. This bounds its running time.
 inline constexpr uint64_t kMaxEdgeReads = 16;
 
 struct StreamRowsOptions {
   int threads = 1;  // number of threads; results do not depend on it
-  // Limit of the number of neighbors in memory at a time, 4 bytes each. At least the size of the largest row.
+  // Limit of the number of neighbors in memory at a time, 4 bytes each. Must not be less than the size of the largest
+  // row.
   uint64_t max_neighbors_in_memory = ~uint64_t{0};
   // Creates the file for the neighbors. Called, before the edges are read, if the endpoints of all edges, two for each
   // edge, exceed max_neighbors_in_memory.

@@ -1,11 +1,11 @@
 // Streaming: restreamed linear deterministic greedy (Stanton, Kliot, "Streaming graph partitioning for large
 // distributed graphs", KDD 2012; Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013). Nodes are visited in
 // a seeded order. Each node goes to the partition with the largest product of the number of its neighbors there and the
-// free capacity. Later passes repeat this with the neighbors' partitions of the previous pass. The neighbors are stored
-// in the order of the visits (stream_rows.h), so every pass reads them from the beginning to the end, from memory or
-// from a file; only the partitions of neighbors are read at random, 2 bytes each, and are prefetched. Besides the
-// neighbors, Streaming needs O(nodes) memory, and it counts in 64 bits, so it handles graphs that exceed the limits of
-// METIS.
+// free capacity. In a later pass, neighbors that the pass has not visited yet count in their partitions of the previous
+// pass. The neighbors are stored in the order of the visits (stream_rows.h), so every pass reads them from the
+// beginning to the end, from memory or from a file. The weights of nodes and the partitions of neighbors (2 bytes each)
+// are read at random, and are prefetched. Besides the neighbors, the Streaming partitioner needs O(nodes) memory, and
+// it counts edges in 64 bits, so it handles graphs that exceed the limits of METIS.
 #include <algorithm>
 #include <array>
 #include <span>

@@ -2,8 +2,8 @@
 //
 // Vertices are visited in batches of a fixed size. The threads choose a move for each vertex of a batch from the state
 // before the batch, then one thread applies the moves in order and skips those that no longer fit. Neither step depends
-// on the number of threads. A batch is a small part of the graph, so few moves are based on outdated values of
-// neighbors.
+// on the number of threads. A batch is a small part of a large graph, so few moves are based on outdated values
+// of neighbors.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void ForVertexBatches(std::span<const uint32_t> order, int threads, const Choose
   }
 }
 
-// Prefetches the row of a vertex that will be visited soon.
+// Prefetches the first neighbors and edge weights of a vertex that will be visited soon.
 inline void PrefetchRow(const UndirectedGraph& graph, uint64_t vertex) {
   constexpr uint64_t kLine = 16;  // neighbors in a cache line
   for (uint64_t line = 0; line < 4; ++line) {

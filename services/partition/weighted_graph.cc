@@ -1,5 +1,6 @@
-// Threads contract chunks of consecutive clusters, of about equal work. The edges of each chunk are summed up in a hash
-// table and stored in arrays of the chunk, which are then copied into the result and freed, one chunk after another.
+// Threads contract chunks of consecutive clusters, of about equal work. The edges of each cluster are summed up in a
+// hash table and stored in arrays of its chunk, which are then copied into the result and freed, one chunk after
+// another.
 #include "services/partition/weighted_graph.h"
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 
 namespace espalier::partition {
 
-// A graph with one weight per vertex and balance constraint. In a coarse graph the neighbors of a vertex are distinct
-// but not sorted.
+// A graph whose vertices have one weight for each balance constraint. In a coarse graph the neighbors of a vertex are
+// distinct but not sorted.
 struct WeightedGraph {
   UndirectedGraph adjacency;
   size_t num_constraints = 1;

@@ -13,7 +13,8 @@ namespace espalier::partitioner {
 // of the edge types does not exist; Preprocess rejects it later.
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges);
 
-// Returns the number of training pairs of an edge split, summed over the edge types of `schema` that `source` has.
+// Returns the number of training pairs (source, destination) of an edge split, summed over the edge types of `schema`
+// that `source` has.
 uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
                             const graph::GraphSchema& schema);
 

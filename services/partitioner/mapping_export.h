@@ -15,8 +15,9 @@ namespace espalier::partitioner {
 //   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge ID; -1: no such edge (dropped)
 //   edges.S:R:D.global.npy     I64 [largest id + 1]     global ID by original edge ID; -1: no such edge
 // Loads the structure and the original edge IDs of one partition after another, and ignores the members of `load` that
-// choose what is loaded. After all files have been written, they replace the files of an earlier export. Sources may
-// choose original edge IDs. InvalidArgument if one is at least 64 times the number of edges of its type plus 2^24.
+// choose what is loaded. After all files have been written, they replace the files of an earlier export.
+// InvalidArgument if an original edge ID is at least 2^24 plus 64 times the number of edges of its type (the input
+// graph may give its edges any IDs).
 Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                       format::LoadOptions load, const std::string& directory);
 

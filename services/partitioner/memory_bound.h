@@ -12,9 +12,8 @@
 
 namespace espalier::partitioner {
 
-// Returns InvalidArgument if the options do not support a memory limit. METIS, Multilevel and any preprocessing or
-// holding out of edges need the whole graph in memory. A group of processes (`in_group`) divides the graph and accepts
-// no limit.
+// Returns InvalidArgument if the options do not support a memory limit. METIS, Multilevel, preprocessing and held-out
+// edges need the whole graph in memory. A group of processes (`in_group`) divides the graph and accepts no limit.
 Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out, bool in_group);
 
 // The memory limit, and the options that determine how much memory is needed.
@@ -31,8 +30,8 @@ struct MemoryUse {
 // only the shapes of arrays. The message names the bytes that cutting and building need.
 Status CheckMemorySuffices(const graph::SourceGraph& graph, const MemoryUse& use);
 
-// Makes the scratch space of a partitioner (PartitionOptions::make_scratch) as an unnamed file in `folder`, whose disk
-// space is reserved. ResourceExhausted if the disk has too little space; the message names the bytes and the folder.
+// Makes the scratch space of a partitioner (PartitionOptions::make_scratch) as an unnamed file in `folder` and reserves
+// disk space for it. ResourceExhausted if the disk has too little space; the message names the bytes and the folder.
 Result<partition::ScratchSpace> MakeScratchSpace(const std::string& folder, uint64_t size_bytes);
 
 }  // namespace espalier::partitioner

@@ -40,8 +40,8 @@ nlohmann::json DescribeAlgorithm(const job::Partitions& partitions, const Partit
   } else {
     json["seed"] = context.seed;
   }
-  // Part of the key for every algorithm, because the quality in the manifest reports the balance of these training
-  // nodes.
+  // `balance` and `trainSplit` are part of the key for every algorithm, because the quality in the manifest reports the
+  // balance of the training nodes of `trainSplit`.
   const partition::PartitionOptions options = ToPartitionOptions(partitions, context);
   for (const partition::BalanceConstraint constraint : options.balance) {
     json["balance"].push_back(static_cast<int>(constraint));
@@ -66,7 +66,7 @@ std::string PartitionKey(const job::Graph& graph, const PartitionContext& contex
   // Omitted if there are no source columns, so that keys of earlier versions, which did not support them, stay the
   // same.
   if (!graph.partitions.source_columns.empty()) {
-    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // in any order
+    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // their order is irrelevant
                                                   graph.partitions.source_columns.end());
   }
   // Invalid UTF-8 in a name is replaced here; reading the column or split of that name returns the error.

@@ -27,15 +27,15 @@ format::SourceFormat ToSourceFormat(job::GraphFormat format);
 // Returns the dtype, or nullopt for kSource, which keeps the dtypes of the source.
 std::optional<DType> ToDType(job::FeatureDType dtype);
 
-// Sorts the label columns and removes repetitions.
+// Returns options with the label columns "node-label", then the others, sorted and without repetitions.
 graph::PreprocessOptions ToPreprocessOptions(const job::Preprocess& preprocess, const PartitionContext& context);
 
 // Returns the edges that message passing must not use, because link prediction is evaluated on them. Returns nullopt
 // for other tasks.
 std::optional<graph::HeldOutEdges> ToHeldOutEdges(const job::Task& task);
 
-// Sorts the balance constraints and removes repetitions. Sets train_split only if kTrainNodes is one of the
-// constraints. Does not set meter, memory_bytes and make_scratch.
+// Returns options with sorted balance constraints, without repetitions. Sets train_split only if kTrainNodes is one of
+// the constraints. Does not set meter, memory_bytes and make_scratch.
 partition::PartitionOptions ToPartitionOptions(const job::Partitions& partitions, const PartitionContext& context);
 
 // Returns the partitioner of the algorithm. `assignment` is the user's assignment by node type, which only External

@@ -49,9 +49,9 @@ class LeafIssuer {
   // Returns a new leaf certificate for use as client and as server, with a new key. InvalidArgument: a name in
   // `options` is not valid in a certificate.
   Result<IssuedLeaf> Issue(const LeafOptions& options) const;
-  const std::string& certificate_pem() const;  // the authority's
-  const std::string& fingerprint() const;      // of the authority's certificate, see CertificateDetails::fingerprint
-  std::chrono::sys_seconds expires_at() const;
+  const std::string& certificate_pem() const;   // the authority's
+  const std::string& fingerprint() const;       // of the authority's certificate, see CertificateDetails::fingerprint
+  std::chrono::sys_seconds expires_at() const;  // of the authority's certificate
 
  private:
   struct State;
@@ -66,7 +66,8 @@ Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const Le
 // the certificate is valid now, signed by the authority, usable by clients and servers, and of this identity. Errors
 // name the file and the problem, which a peer's handshake error would not. NotFound: a file is missing;
 // InvalidArgument: a file is not PEM, or the key is of another certificate; Unauthenticated: the certificate is not
-// valid now or not signed by the authority; PermissionDenied: another job or role.
+// valid now, not signed by the authority, not usable by clients and servers, or has no identity; PermissionDenied: the
+// identity is of another job or role.
 Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
                              const std::string& key_file, const PeerIdentity& identity);
 

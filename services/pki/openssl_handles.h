@@ -40,7 +40,7 @@ inline Status OpenSslError(StatusCode code, const std::string& doing) {
 
 // Returns all certificates in a PEM text, in order. Empty: there is no certificate, or one is malformed.
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
-// Returns the private key in a PEM text; null if there is none or it needs a passphrase.
+// Returns the private key in a PEM text; null if there is none, or if it is malformed or needs a passphrase.
 KeyHandle ReadKey(const std::string& pem);
 // Returns the SHA-256 of the certificate's DER encoding as 64 hexadecimal digits.
 Result<std::string> ComputeFingerprint(X509* certificate);

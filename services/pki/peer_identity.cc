@@ -7,7 +7,7 @@ namespace espalier::pki {
 namespace {
 
 constexpr std::string_view kPrefix = "spiffe://espalier/";
-constexpr size_t kMaxPartBytes = 253;  // a DNS name's length
+constexpr size_t kMaxPartBytes = 253;  // maximum length of a DNS name
 constexpr size_t kMaxQuotedBytes = 300;
 
 bool IsValidPart(const std::string& text) {
@@ -15,7 +15,8 @@ bool IsValidPart(const std::string& text) {
   return !text.empty() && text.size() <= kMaxPartBytes && std::all_of(text.begin(), text.end(), allowed);
 }
 
-// Returns text from a peer for messages: truncated, in quotes, and with '?' for bytes that are not printable ASCII.
+// Makes text that a peer has sent safe for messages: truncates it, puts it in quotes, and replaces bytes that are not
+// printable ASCII by '?'.
 std::string Quote(const std::string& text) {
   std::string quoted = text.substr(0, kMaxQuotedBytes);
   std::replace_if(

@@ -2,7 +2,8 @@
 //
 //   spiffe://espalier/<namespace>/<job uid>/<role>
 //
-// Every process of a job has a certificate for its role, and connects only to processes of the same job.
+// With mutual TLS, every server, sampler and trainer of a job has a certificate for its role and accepts only peers of
+// the same job.
 #pragma once
 
 #include <span>
@@ -31,8 +32,8 @@ struct PeerIdentity {
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
 
-// Parses "<namespace>/<job uid>". Both parts consist of at most 253 letters, digits, '-', '_' and '.'. InvalidArgument
-// for other text.
+// Parses "<namespace>/<job uid>". Both parts consist of 1 to 253 letters, digits, '-', '_' and '.'. InvalidArgument for
+// other text.
 Result<JobIdentity> ParseJobIdentity(const std::string& text);
 std::string ToString(const JobIdentity& job);
 

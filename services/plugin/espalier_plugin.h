@@ -8,8 +8,8 @@
  * library than the server. C++ authors include plugin.h, which wraps it. An incompatible change increments the version,
  * here and in the name of the exported function; a server refuses versions that it does not support. This server also
  * supports espalier_plugin_v2, whose functions are ESPALIER_CALLED_ONCE or ESPALIER_IDEMPOTENT and have no access to
- * tensors, and espalier_plugin_v1, which in addition has no initializers: its EspalierPlugin ends after `version`. Both
- * get the EspalierHost of version 3, which begins with the fields of their own.
+ * tensors, and espalier_plugin_v1, which in addition has no initializers: its EspalierPlugin ends after `version`.
+ * Plugins of versions 1 and 2 get the EspalierHost of version 3, which begins with all fields of their version.
  *
  * Functions and initializers run in the server process, on its threads, concurrently (except functions that change
  * tensors, which run one at a time). They must be thread-safe, must not write memory of the host except the rows to be
@@ -153,19 +153,21 @@ typedef struct EspalierHost {
 
   /* Returns the nanoseconds until the deadline of the call; 0 after it. */
   int64_t (*remaining_ns)(const EspalierCall* call);
-  /* Returns nonzero if the caller has gone away. Long-running functions must poll it and return. */
+  /* Returns nonzero if the deadline has passed or the caller has gone away. Long-running functions must poll it and
+   * return. */
   int32_t (*should_stop)(const EspalierCall* call);
-  /* Appends to the response. ESPALIER_RESOURCE_EXHAUSTED: the response would exceed its limit, and the call fails with
-   * this error. Not for initializers, which have no response. */
+  /* Appends to the response. ESPALIER_RESOURCE_EXHAUSTED: the response would exceed its limit, or there is no memory
+   * for it; the call then fails with this error. Not for initializers, which have no response. */
   int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
-  /* Sets the error message for the caller, at most 1024 bytes. If it is not called and the function returns the status
-   * of the last failed tensor function, the caller gets the message of `error`. */
+  /* Sets the error message for the caller, at most 1024 bytes. If it is not called and the function returns the error
+   * of its last call of find_tensor, read_rows or change_rows, the caller gets the message of `error`. */
   void (*set_error)(EspalierCall* call, const char* message);
 
   /* Mutable tensors, since version 3. Not for initializers (ESPALIER_FAILED_PRECONDITION).
    *
-   * Finds a tensor by row space, type (0 for own rows) and name. ESPALIER_NOT_FOUND lists the tensors of the job;
-   * ESPALIER_INVALID_ARGUMENT: no such row space, or an invalid name; ESPALIER_UNAVAILABLE: it is being created. */
+   * Finds a tensor by row space, type (0 for own rows) and name. ESPALIER_NOT_FOUND: `error` lists the tensors of the
+   * job; ESPALIER_INVALID_ARGUMENT: no such row space, or an invalid name; ESPALIER_UNAVAILABLE: the tensor is being
+   * created. */
   int32_t (*find_tensor)(EspalierCall* call, uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out);
   /* Reads rows into rows->values, as one consistent snapshot. ESPALIER_INVALID_ARGUMENT: a row that the partition does
    * not own, another dtype, or a wrong value_bytes; ESPALIER_RESOURCE_EXHAUSTED: too many rows; ESPALIER_NOT_FOUND: the
@@ -173,9 +175,10 @@ typedef struct EspalierHost {
   int32_t (*read_rows)(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows);
   /* Requests a change of rows; `how` is ESPALIER_ASSIGN, ESPALIER_ADD, ... Copies the values. The changes of a call are
    * applied after the function has returned ESPALIER_OK, in the order of the requests, each atomically; none is applied
-   * if the function returns an error or the deadline has passed. Errors as in read_rows; ESPALIER_FAILED_PRECONDITION:
-   * the function is not ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the changes of the call exceed 64 MiB, counted
-   * as 256 bytes per change, 4 per row, and the values. If one request fails, the other requests are still applied. */
+   * if the function returns an error or the deadline has passed. Errors as in read_rows; ESPALIER_INVALID_ARGUMENT also
+   * if `how` is unknown or not for this dtype; ESPALIER_FAILED_PRECONDITION: the function is not ESPALIER_CHANGING;
+   * ESPALIER_RESOURCE_EXHAUSTED: the changes of the call exceed 64 MiB, counted as 256 bytes per change, 4 per row, and
+   * the values. A change_rows that fails does not cancel other changes of the call. */
   int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
   /* Returns the error message of the last call of find_tensor, read_rows or change_rows; "" if it succeeded. Valid
    * until the next call of one of them. */
@@ -212,7 +215,7 @@ typedef struct EspalierRows {
   uint64_t total;       /* rows of the tensor in all partitions */
   uint64_t count;       /* rows of this call, at least 1; the rows of a partition may be split over several calls */
   uint64_t first_local; /* nodes and edges: local id of the first row */
-  const uint64_t* original_ids; /* [count]: ids of the nodes or edges in the input graph; own rows: row numbers */
+  const uint64_t* original_ids; /* [count]: ids of the nodes or edges in the input graph; own rows: global rows */
   const int64_t* row_shape;     /* [row_rank]: shape of one row; no dimensions: one value */
   uint32_t row_rank;
   uint32_t dtype;

@@ -165,8 +165,8 @@ class Tensor {
     return values;
   }
   // Assign, Add, Min, Max and Or request a change of rows. Only for functions registered with Changing. `values` are
-  // [rows.size(), row_size()]. The changes are applied after the function has returned, and only if it has not thrown;
-  // a row that occurs several times is changed in the order of `rows`.
+  // [rows.size(), row_size()]. The changes are applied after the function has returned; none is applied if it has
+  // thrown or the deadline has passed. A row that occurs several times is changed in the order of `rows`.
   template <class T>
   void Assign(std::span<const uint64_t> rows, std::span<const T> values) const {
     Change(ESPALIER_ASSIGN, rows, values);
@@ -220,7 +220,7 @@ class Context {
   uint32_t num_node_types() const { return host_->num_node_types(call_); }
   uint32_t num_edge_types() const { return host_->num_edge_types(call_); }
 
-  // The functions below throw ESPALIER_NOT_FOUND if the type or column does not exist.
+  // The functions from here to locate_node throw ESPALIER_NOT_FOUND if the type, column or node does not exist.
 
   uint32_t FindNodeType(std::string_view name) const {
     for (uint32_t type = 0; type < num_node_types(); ++type) {
@@ -278,8 +278,9 @@ class Context {
 
   // Returns the time until the deadline of the call; 0 after it.
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
+  // Returns whether the deadline has passed or the caller has gone away.
   bool should_stop() const { return host_->should_stop(call_) != 0; }
-  // Throws ESPALIER_DEADLINE_EXCEEDED if the caller has gone away. Long-running functions call it in their loops.
+  // Throws ESPALIER_DEADLINE_EXCEEDED if should_stop(). Long-running functions call it in their loops.
   void ThrowIfCallerGone() const {
     if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "the caller no longer waits for the answer");
   }
@@ -374,7 +375,8 @@ int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const Esp
   });
 }
 
-// Entries of functions that read tensors but do not change them. Clients retry calls of an Idempotent function only.
+// Entries of functions that do not change tensors. Clients retry a call of an Idempotent function, but not one of a
+// NotIdempotent function.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Idempotent(const char* name) {
   return {name, &Entry<function>, ESPALIER_IDEMPOTENT};

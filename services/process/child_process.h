@@ -1,4 +1,4 @@
-// A child process in a process group of its own, so that Ctrl-C at the terminal only reaches this process, which then
+// A child process in a process group of its own, so that Ctrl-C at the terminal reaches only this process, which then
 // stops its children in order. The child's output goes to a log file. The kernel kills the child when this process
 // ends, even if this process gets SIGKILL.
 #pragma once
@@ -27,7 +27,7 @@ struct ChildSpec {
   std::string output_path;  // standard output replaces this file; empty: the log
   // The caller's descriptors to use instead of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
-  int inherited = -1;  // as in ProgramStart
+  int inherited = -1;  // a further descriptor that the child inherits (ProgramStart::inherited); -1: none
 };
 
 struct ExitState {
@@ -42,8 +42,8 @@ struct ExitState {
   ExitCode ToExitCode() const;
 };
 
-// Movable. Not thread-safe: used by one thread, which must outlive the child, because the kernel kills the child when
-// the thread that started it ends.
+// Move-constructible. Not thread-safe: used by one thread, which must outlive the child, because the kernel kills the
+// child when the thread that started it ends.
 class ChildProcess {
  public:
   // Starts the program. Errors name the program and the problem, such as a log that cannot be opened or a program that

@@ -36,8 +36,8 @@ std::string FindProgram(const ProgramCall& call) {
   return "";
 }
 
-// A child and the processes that it has started, which the destructor kills and reaps. Used by one thread, which must
-// outlive it.
+// A child, which the destructor kills together with its process group, and reaps. Used by the thread that started the
+// child, since the kernel kills the child when that thread ends.
 class Child {
  public:
   explicit Child(const StartedProgram& started) : pid_(started.pid) {}
@@ -45,7 +45,7 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child() { End(); }
 
-  // Kills and reaps the processes, and returns the wait status of waitpid. Idempotent.
+  // Kills the process group, reaps the child and returns its wait status. Idempotent.
   int End() {
     if (pid_ >= 0) state_ = KillAndWait(std::exchange(pid_, -1));
     return state_;

@@ -17,7 +17,7 @@ struct ProgramStart {
   std::vector<std::string> arguments;              // from argv[0] on
   std::map<std::string, std::string> environment;  // the complete environment
   std::string folder = {};                         // working directory; empty: that of this process
-  int input = -1, output = -1, error = -1;         // the caller's descriptors that become 0, 1 and 2
+  int input = -1, output = -1, error = -1;         // the caller's descriptors that become 0, 1 and 2; all required
   // A descriptor of the caller, above 2, that the program inherits under the same number, even if it is close-on-exec;
   // -1: none.
   int inherited = -1;
@@ -28,7 +28,8 @@ struct ProgramStart {
 struct StartedProgram {
   pid_t pid = -1;    // the caller must wait for it; also the ID of its process group
   Descriptor ended;  // a pidfd: readable once the program has ended
-  // The read end of a pipe, which is closed when exec succeeds. If the child fails, it writes errno as an int first.
+  // The read end of a pipe. A child that fails before or in exec writes errno to it, as an int; the pipe is at its end
+  // once exec has succeeded or the child has ended.
   Descriptor failure;
 };
 

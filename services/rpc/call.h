@@ -23,8 +23,8 @@ namespace espalier::rpc {
 void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);
 
-// Like CallWithRetries, but with a single attempt, for calls that must not be applied twice. After UNAVAILABLE or
-// DEADLINE_EXCEEDED it is unknown whether the server has applied the call.
+// Like CallWithRetries, but with a single attempt, for calls that must not be applied twice. After UNAVAILABLE,
+// DEADLINE_EXCEEDED or CANCELLED it is unknown whether the server has applied the call.
 void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
               std::function<void(Result<grpc::ByteBuffer>)> done);
 

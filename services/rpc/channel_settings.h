@@ -27,7 +27,7 @@ struct ChannelSettings {
   pki::PeerRole server_role = pki::PeerRole::kServer;
   // When a stop is requested, all calls, pending and later ones, end at once with CANCELLED. Default: never.
   std::stop_token stop;
-  // Counts calls (call.h). Null: calls are not counted.
+  // Counts calls (call_metrics.h). Null: calls are not counted.
   std::shared_ptr<CallMetrics> metrics;
 };
 

@@ -8,7 +8,8 @@
 
 namespace espalier::rpc {
 
-// Later deadlines become this one, so that "no deadline" does not overflow.
+// A deadline that is further away than this is replaced by one that is this far away, so that "no deadline" does not
+// overflow.
 inline constexpr std::chrono::hours kMaxTimeUntilDeadline{24 * 365};
 
 inline std::chrono::system_clock::time_point ToSystemTime(Deadline deadline) {

@@ -1,7 +1,7 @@
 // Messages with tensors: a protobuf header followed by raw bytes, in a grpc::ByteBuffer. The layout is documented in
 // proto/espalier/tensor/v1/tensor.proto. An encoded message refers to the memory of its tensors (small tensors are
-// copied), decoded tensors to the memory of the message. Bulk data is copied only if it arrives in several slices or
-// unaligned.
+// copied). Decoded tensors refer to the memory of the message; a tensor that arrives in several slices or unaligned is
+// copied.
 //
 // Decoding handles untrusted bytes: every length is checked before it is used, and a message may have any number of
 // slices (gRPC may split even 4 bytes).

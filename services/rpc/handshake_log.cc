@@ -53,7 +53,8 @@ LineLimit& GrpcErrors() {
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const std::string_view text = line->message;
-  // gRPC logs this line for every connection, because the certificates contain a job and role but no host name.
+  // A server logs this line if its certificate does not contain the host name that the client used. Clients do not
+  // check host names: they identify servers by job and role.
   if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
   uint64_t left_out = 0;
   if (!GrpcErrors().Take(&left_out)) return;

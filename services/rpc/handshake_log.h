@@ -1,5 +1,5 @@
-// Rate-limited log lines for refused peers and errors of gRPC: a burst of ten lines, then one per second. Each line has
-// the number of lines omitted before it.
+// Rate-limited log lines for refused peers and for errors of gRPC: of each kind, a burst of ten lines, then one per
+// second. Each line has the number of lines of its kind that were omitted before it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace espalier::rpc {
 
-// Logs a warning. `event` is a constant text, as for telemetry::Log; `subject` is the method or the address, or empty.
-// Thread-safe.
+// Logs a warning. `event` is a constant text, as for telemetry::Log; `subject` is the method, the server's address or
+// the port that is concerned, or empty. Thread-safe.
 void LogRefusal(const char* event, const std::string& subject, const Status& reason);
 
 // Redirects the errors that gRPC logs, mainly failed handshakes, from standard error to the log. Must be called

@@ -5,9 +5,10 @@
 
 namespace espalier::rpc {
 
-// Maximum size of a message. Clients split requests whose replies would be larger (client/remote/remote_partition.h).
+// Default maximum size of a message at a client, and of a reply at a server.
 inline constexpr size_t kMaxMessageBytes = size_t{256} << 20;
-// Replies of about this size have the highest throughput: larger ones do not stay in the processor's cache.
+// Clients split queries into calls with replies of about this size (client/remote/remote_partition.h), which have the
+// highest throughput: larger ones do not stay in the processor's cache.
 inline constexpr size_t kPreferredReplyBytes = size_t{4} << 20;
 
 }  // namespace espalier::rpc

@@ -12,8 +12,8 @@ ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaBackoff backoff, Clo
   for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];
 }
 
-// While the probe of a failed server is in flight, the backoff has no limit: the call may take long if the machine is
-// down.
+// The backoff of a failed server does not end while a call to it, such as the probe, is in flight: the call may take
+// long if the machine is down.
 SteadyTime ReplicaChoice::BackoffEnd(const Server& server) {
   return server.failures > 0 && server.calls_in_flight > 0 ? SteadyTime::max() : server.backoff_until;
 }

@@ -31,12 +31,13 @@ struct ServerOptions {
 // Returns the error that Start would return for options.listen, but does not bind. For checking a flag.
 Status CheckListenAddress(const ServerOptions& options);
 
-// Thread-safe after Start.
+// Thread-safe after Start, except Drain, which is for one thread.
 class RpcServer {
  public:
   // Binds and serves `services`, which must outlive the server, and the standard health service. InvalidArgument: the
   // address is invalid; FailedPrecondition: other hosts could connect without TLS and options.allow_other_hosts is not
-  // set; Unavailable: the port is in use or the address is not of this machine.
+  // set, or this process was forked after its parent used gRPC; Unavailable: the port is in use or the address is not
+  // of this machine.
   static Result<std::unique_ptr<RpcServer>> Start(const ServerOptions& options,
                                                   const std::vector<grpc::Service*>& services);
   ~RpcServer();

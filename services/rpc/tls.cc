@@ -1,5 +1,6 @@
-// gRPC verifies the certificate chain. IdentityVerifier then checks the job and role of the peer once per handshake,
-// and CallerCheck checks on the server, for each call, that the role of the connection may make it.
+// gRPC verifies the certificate chain. IdentityVerifier then checks the job and role of the peer once per handshake (on
+// the server, every role passes), and CallerCheck checks on the server, for each call, that the role of the client may
+// make it.
 #include "services/rpc/tls.h"
 
 #include <grpcpp/security/auth_context.h>
@@ -51,7 +52,7 @@ class IdentityVerifier final : public ExternalCertificateVerifier {
   const std::vector<pki::PeerRole> roles_;
 };
 
-// Checks for every call that the role of the connection may make it.
+// Checks for every call that the role of the client may make it. Every role may call the health service.
 class CallerCheck final : public grpc::AuthMetadataProcessor {
  public:
   CallerCheck(pki::JobIdentity job, std::vector<pki::PeerRole> callers)

@@ -14,7 +14,7 @@
 
 namespace espalier::server {
 
-// Keeps each response until a later change of the same client shows that this change has ended
+// Keeps the response to a change until a later change of the same client shows that the earlier one has ended
 // (AppliedWrites::Number::lowest_under_way), or until newer responses need the space. Thread-safe.
 class AnswerCache {
  public:
@@ -22,7 +22,8 @@ class AnswerCache {
 
   explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Stores the response to `change`, in place of an earlier one. It is not stored if it is larger than the cache.
+  // Stores the response to `change`, in place of an earlier response to the same change. A response that is larger than
+  // the cache is not stored.
   void Keep(const AppliedWrites::Number& change, Tensor answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the response to `change`, or nullopt if it is no longer stored.
   std::optional<Tensor> Find(const AppliedWrites::Number& change) const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,8 +7,8 @@
 // number have ended, successfully or not: this class forgets them and refuses their late messages, so that a late
 // message of a failed change never overwrites a later change.
 //
-// A client is remembered at least until, by the deadlines of its calls, none of its changes can arrive again. If it
-// were forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client,
+// A client is remembered at least until the deadlines of its calls guarantee that none of its changes can arrive again.
+// If it were forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client,
 // changes of new clients have to wait.
 #pragma once
 
@@ -63,7 +63,7 @@ class AppliedWrites {
   enum class State : uint8_t { kUnknown, kUnderWay, kApplied };  // kUnknown: not claimed, or failed
   struct Client {
     uint64_t below = 1;          // all changes with lower numbers have ended
-    std::deque<State> changes;   // changes[i] is the state of change below + i
+    std::deque<State> changes;   // changes[i] is the state of the change with sequence number `below` + i
     uint64_t num_under_way = 0;  // changes that are claimed and have not ended
     SteadyTime needed_until;     // after this time no message of the client's calls can arrive
   };

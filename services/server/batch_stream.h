@@ -19,9 +19,9 @@ namespace espalier::server {
 
 // Handles one MiniBatchStream call. gRPC calls the On... functions on its threads; workers sample the batches. The
 // object owns itself until OnDone was called and no worker uses it any more. gRPC never calls an On... function inside
-// of StartRead, StartWrite or Finish, so the mutex is held during these three calls. The mutex also guarantees that no
-// StartRead or StartWrite follows Finish. The first StartRead runs without the mutex, because gRPC calls no On...
-// function before it.
+// of StartRead, StartWrite or Finish, so the mutex can be held during these three calls. It is, so that no StartRead or
+// StartWrite follows Finish. Only the first StartRead runs without the mutex, because gRPC calls no On... function
+// before it.
 class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                           public std::enable_shared_from_this<BatchStream> {
  public:
@@ -40,7 +40,7 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
   Status HandleRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status HandleStart(const minibatch::v1::StreamStart& start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<uint64_t> CountSeeds() const;
-  // Submits steps to workers as far as the credits allow.
+  // Submits steps to workers as far as the credits and the option batches_at_once allow.
   void SubmitSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends the next step if it is ready; ends the stream after the last step.
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

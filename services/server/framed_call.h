@@ -78,8 +78,8 @@ class FramedCall {
 // Runs `work` on a worker; finishes the call with UNAVAILABLE if all workers are busy and the queue is full.
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
 
-// Continues a call on a plugin thread or, without plugins, on the calling thread. `work` finishes the call or returns
-// an error; this function then finishes the call with that error.
+// Continues a call on a plugin thread or, without plugins, on the calling thread. `work` finishes the call, or returns
+// an error with which the call is finished. Finishes the call with UNAVAILABLE if the plugin threads' queue is full.
 void ContinueOnPluginThread(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                             std::function<Status()> work);
 // Like ContinueOnPluginThread, but on the thread for functions that change tensors.

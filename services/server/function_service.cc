@@ -1,7 +1,7 @@
-// How a call runs. A plugin thread decodes the request and runs a function that does not change tensors. A call of a
-// function that changes tensors moves to the single change thread and is claimed by its change number
-// (applied_writes.h): the first attempt runs the function, stores the response and marks the change as applied; a
-// repeated request gets the stored response instead of a second run.
+// How a call runs. A plugin thread decodes the request. If the function does not change tensors, this thread also runs
+// it. Otherwise the call moves to the single change thread and is claimed by its change number (applied_writes.h): the
+// first attempt runs the function and, if it succeeds, stores the response and marks the change as applied; a repeated
+// request then gets the stored response instead of a second run.
 #include "services/server/function_service.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using SharedCall = std::shared_ptr<FramedCall>;
 
-// Upper bound of a response's size besides the function's own bytes.
+// Upper bound of the bytes that a reply message has in addition to the function's response.
 constexpr uint64_t kReplyFrameBytes = 1024;
 
 Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
@@ -32,15 +32,15 @@ Result<Tensor> ReadRequest(const rpc::Frame<function::v1::CallFunctionRequest>& 
   return request;
 }
 
-// Returns the limit of a function's response. A response that cannot be sent in one message is an error of the
-// function, so that its changes are not made.
+// Returns the largest size of a function's response. If a response is larger, the function fails, so that its changes
+// are not made for a response that cannot be sent in one message.
 size_t MaxResponseBytes(const ServiceLimits& limits) {
   const uint64_t max_frame_bytes = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
   return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, max_frame_bytes));
 }
 
-// The caller and the plugin must agree on whether the function changes tensors: only then does a repeated request carry
-// a number by which it is recognized.
+// The caller and the plugin must agree on whether the function changes tensors: a caller that does not expect changes
+// sends no change number, by which the server could recognize a repeated request.
 Status CheckChangesTensors(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& request) {
   const bool is_changing = function.kind == FunctionKind::kChanging;
   if (is_changing == (request.change().sequence() != 0)) return Status();

@@ -32,8 +32,9 @@ struct ServedFunctions {
   size_t max_waiting_bytes = size_t{256} << 20;
 };
 
-// The methods are documented in proto/espalier/function/v1/function.proto. A function that changes tensors runs once,
-// however often its request arrives; a repeated request gets the response of the first. Thread-safe.
+// The methods are documented in proto/espalier/function/v1/function.proto. After a function that changes tensors has
+// succeeded, a repeated request does not run it again: it gets the stored response, or FAILED_PRECONDITION if the
+// response is no longer stored. Thread-safe.
 class FunctionService final : public internal::RawServerFunctions {
  public:
   // Functions that change tensors run one at a time on the context's change thread, other functions on its plugin

@@ -43,7 +43,7 @@ class GraphServer {
               std::shared_ptr<sampler::PartitionAccess> partition);
 
   RequestGate gate_;
-  AppliedWrites applied_;  // of all services, because a client numbers its changes across services
+  AppliedWrites applied_;  // of tensor_service_ and function_service_: a client numbers its changes across both
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;

@@ -1,6 +1,6 @@
-// Each method decodes its request on a worker (HandleFramed), calls the partition, and passes it a callback that
-// encodes the result and finishes the call. Arrays of the request that the partition reads later are kept by the
-// callback.
+// Each method except Describe decodes its request on a worker (HandleFramed), calls the partition, and passes it a
+// callback that encodes the result and finishes the call. The callback also keeps the arrays of the request that the
+// partition reads later.
 #include "services/server/graph_service.h"
 
 #include <utility>
@@ -35,7 +35,7 @@ std::function<void(Result<Tensor>)> AnswerTensor(Call call, Held request_ids) {
       std::move(call), [held = std::move(request_ids)](const Tensor& tensor) { return std::vector<Tensor>{tensor}; });
 }
 
-// Returns the endpoints of edges, I64, as U32 if all of them fit.
+// Converts I64 endpoints of edges to U32 if all of them fit; otherwise returns `ends`.
 Tensor NarrowEndpoints(const Tensor& ends) {
   for (const int64_t id : ends.values<int64_t>()) {
     if (id < 0 || id > int64_t{0xffffffff}) return ends;

@@ -13,7 +13,8 @@
 
 namespace espalier::server {
 
-// What Describe returns, except for the partition key, the partition and the incarnation, which the request gate has.
+// What Describe returns, except for the partition key, the id of the partition and the incarnation, which come from the
+// RequestGate (request_gate.h).
 struct ServedGraph {
   std::string name;
   sampler::GraphDescription description;
@@ -23,7 +24,7 @@ struct ServedGraph {
 };
 
 namespace internal {
-// Every method but Describe is raw: its messages are frames, not protobuf.
+// All methods except Describe are raw: their messages are frames, not protobuf.
 using S = graph::v1::GraphStore;
 using WithGather = S::WithRawCallbackMethod_GatherRows<S::WithCallbackMethod_Describe<S::Service>>;
 using WithSampling = S::WithRawCallbackMethod_InSubgraph<S::WithRawCallbackMethod_SampleNeighbors<WithGather>>;

@@ -1,4 +1,4 @@
-// Limits of one request. A request that exceeds one fails with RESOURCE_EXHAUSTED.
+// The limits of a server's requests, responses, streams and stored responses, documented in service_limits.h.
 #pragma once
 
 #include "services/messages/service_limits.h"

@@ -1,4 +1,5 @@
-// The metrics espalier_rpc_*: number, duration and size of the calls that a server process answered.
+// The metrics espalier_rpc_*: number, duration and size of the calls that a server process answered. Describe is not
+// counted, and each mini-batch of a stream counts as one call without a request.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ class RpcMetrics {
  public:
   explicit RpcMetrics(telemetry::MetricRegistry& registry);
 
-  // Records one finished call of a method ("GatherRows"). Sizes are those of complete messages.
+  // Records one finished call of a method ("GatherRows"). Sizes include the headers of frames; reply_bytes is 0 for an
+  // error.
   void RecordCall(const std::string& method, StatusCode code, double seconds, size_t request_bytes, size_t reply_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -18,7 +18,8 @@ Result<Tensor> CallPlugin(const PluginLibrary::Function& function, const PluginP
   RETURN_IF_ERROR(
       RunPlugin(what, &call, [&] { return function.function(&PluginHost(), &call, request.data(), request.size()); }));
   if (options.tensors != nullptr) RETURN_IF_ERROR(options.tensors->Apply().While(what));
-  // The response is stored and counted by its size, but a vector that was appended to may have twice that capacity.
+  // AnswerCache keeps this response for repeated requests and counts only its size. A vector that grew by appending may
+  // have twice that capacity.
   if (function.kind == FunctionKind::kChanging) call.response.shrink_to_fit();
   return Tensor::FromVector(std::move(call.response));
 }

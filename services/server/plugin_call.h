@@ -21,7 +21,9 @@ struct PluginPartition {
 
 struct PluginCallOptions {
   Deadline deadline;
-  std::function<bool()> is_cancelled;  // returns whether the client has disconnected; called on the calling thread
+  // Returns whether the call was cancelled: by the client, by its disconnection or by the deadline. Called on the
+  // calling thread.
+  std::function<bool()> is_cancelled;
   size_t max_response_bytes = 0;
   PluginTensors* tensors = nullptr;  // outlives the call; null: the function sees no tensors
 };

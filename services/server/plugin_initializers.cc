@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kGuardBytes = 64;  // after the rows
 constexpr std::byte kGuard{0xa5};
 
-// Clients that create a tensor take NotFound for lost rows, so an initializer's NotFound is changed to another code.
+// To a client that creates a tensor, NotFound means lost rows, so an initializer's NotFound is changed to another code.
 Status NotFoundToFailedPrecondition(Status status) {
   return status.code() == StatusCode::kNotFound ? FailedPrecondition(status.message()) : status;
 }

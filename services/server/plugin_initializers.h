@@ -17,7 +17,7 @@ class PluginInitializers final : public sampler::RowInitializers {
 
   Status CheckExists(const std::string& name) const override;
   // Fills the rows. Errors: those of the initializer (RunPlugin), with FailedPrecondition in place of NotFound;
-  // Internal if the initializer wrote fewer or more bytes than the rows have.
+  // Internal if the initializer wrote past the rows, or reports another number of bytes than the rows have.
   Status Fill(const sampler::RowsToFill& rows, Deadline deadline) const override;
 
  private:

@@ -1,5 +1,6 @@
-// Access of one call of a plugin's function to the mutable tensors of a job. Reads return the current rows. Changes are
-// deferred until the function has returned, so that either all changes of a call are made or none.
+// Access of one call of a plugin's function to the mutable tensors of a job. Reads return the current rows; a row that
+// the same call has changed cannot be read. Changes are deferred until the function has returned, so that either all
+// changes of a call are made or none.
 #pragma once
 
 #include <cstdint>

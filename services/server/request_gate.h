@@ -18,8 +18,8 @@ namespace espalier::server {
 // after a restart. Thread-safe.
 class RequestGate {
  public:
-  // Number of jobs, besides the server's own job, whose newest incarnation is remembered. The job whose last request is
-  // oldest is forgotten first.
+  // Maximum number of jobs, besides the server's own job, whose newest incarnation is remembered. The job whose last
+  // request is oldest is forgotten first.
   static constexpr size_t kOtherJobs = 1024;
 
   // `job` is the job that the server was started for, `incarnation` its incarnation. `job` may be empty.
@@ -32,7 +32,7 @@ class RequestGate {
   PartitionId partition() const { return partition_; }
   // Returns the newest incarnation seen of the server's own job.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
-  // Returns the newest incarnation seen of a job; 0 if the job has not been seen.
+  // Returns the newest incarnation seen of a job; 0 if the job has not been seen or has been forgotten.
   uint64_t NewestIncarnation(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -14,7 +14,8 @@ struct SamplerServerOptions {
   rpc::ServerOptions rpc;
   ServiceLimits limits;
   int worker_threads = 1;
-  // Batches of all streams that may wait for a worker; a stream whose batch finds the queue full gets UNAVAILABLE.
+  // How many batches, of all streams together, may wait for a worker. A stream whose batch finds the queue full gets
+  // UNAVAILABLE.
   size_t queue_capacity = 4096;
   std::string partition_key;
   std::string job;           // the job whose mini-batches this server samples
@@ -33,7 +34,7 @@ class SamplerServer {
                                                       std::shared_ptr<sampler::PartitionedGraph> graph);
 
   const std::string& address() const { return rpc_->address(); }
-  // Refuses new streams and waits for those in progress, until the deadline.
+  // Refuses new streams, waits for those in progress, and cancels the remaining ones at the deadline.
   void Drain(Deadline deadline) { rpc_->Drain(deadline); }
 
  private:

@@ -13,6 +13,7 @@ namespace espalier::server {
 // Returns the id of a tensor of the request's job.
 Result<sampler::TensorId> ParseTensorId(const tensor::v1::TensorId& tensor,
                                         const tensor::v1::RequestIdentity& identity);
+// ResourceExhausted: a row exceeds TensorLimits (CheckSpec).
 Result<sampler::TensorSpec> ParseTensorSpec(const tensor::v1::CreateRequest& request);
 // Returns the initializer; zeros if the message has no kind. Only the kind is checked; the caller checks the values
 // with CheckSpec.

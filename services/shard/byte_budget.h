@@ -36,8 +36,8 @@ class ByteBudget {
 
 // Two budgets: for the gradients that wait for the current step and for those that wait for the next step (trainers are
 // at most one step apart). Each step has its own budget, so that gradients which some trainers have already sent for
-// the next step, even for other rows, do not keep the current step from completing. Copies share the budgets.
-// Thread-safe.
+// the next step, of this embedding or of another one, do not keep the current step from completing. Copies share the
+// budgets. Thread-safe.
 class StepBudgets {
  public:
   explicit StepBudgets(uint64_t limit_per_step)

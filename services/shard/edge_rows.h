@@ -16,12 +16,14 @@ namespace espalier::shard {
 struct RequestedEdges {
   std::span<const uint64_t> sources;       // [edges] global ids
   std::span<const uint64_t> destinations;  // [edges] local ids
-  // [edges] as in graph::EdgeSplitPart; empty: edges are found by their endpoints.
+  // [edges] as in graph::EdgeSplitPart, where the number of in-edges stands for "no position"; empty: no pair has a
+  // position. The edge of a pair without a position is found by the endpoints.
   std::span<const uint64_t> positions = {};
 };
 
 // Returns [edges]: the position in in_edges.indices of the in-edge from sources[i] to destinations[i]. Arguments and
-// errors are those of FindEdgeRows, except that a pair of parallel edges without a position is always InvalidArgument.
+// errors are those of FindEdgeRows, except that a pair without a position is InvalidArgument whenever it has several
+// parallel edges.
 Result<std::vector<uint64_t>> FindEdgePositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                                 const RequestedEdges& requested, uint64_t max_lookups);
 

@@ -1,6 +1,7 @@
 // Each kind of dtype has a struct (Integers, Booleans, Floats, ShortFloats) with its operations, and VisitElements
-// calls a kernel with the struct of a dtype. The result of a reduction does not depend on the order of rows: integers
-// wrap around, floating-point sums are exact (ExactSum), and minimum and maximum order the two zeros by sign.
+// calls a kernel with the struct of a dtype. The result of a reduction does not depend on the order of rows, except for
+// the bits of a NaN: integers wrap around, floating-point sums are exact (ExactSum), and minimum and maximum order the
+// two zeros by sign.
 #include "services/shard/element_kernels.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ bool IsNan(Value value) {
   return false;
 }
 
-// Returns whether the sign bit is set, which orders -0 before +0.
+// Returns whether the sign bit of a floating-point value is set, which orders -0 before +0; false for integers.
 template <class Value>
 bool IsNegative(Value value) {
   if constexpr (std::is_floating_point_v<Value>) return std::signbit(value);
@@ -117,13 +118,13 @@ void ForEachElement(std::byte* into, const std::byte* from, uint64_t num_element
   }
 }
 
-// The type in which a reduction accumulates: the widest of the kind of `Value`.
+// The type of minima, maxima and integer sums: the widest type of the kind of `Value`.
 template <class Value>
 using Wide = std::conditional_t<std::is_floating_point_v<Value>, double,
                                 std::conditional_t<std::is_signed_v<Value>, int64_t, uint64_t>>;
 
-// Calls step(column's result so far, element) row by row. The results begin as the first row with `from_first_row`,
-// otherwise as zeros.
+// Calls step(column's result so far, element) row by row. With `from_first_row`, the results begin as the first row;
+// otherwise they begin as zeros.
 template <class Elements, class Result, class Step>
 Tensor ReduceColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns, bool from_first_row, Step step) {
   const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);

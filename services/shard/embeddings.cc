@@ -11,8 +11,8 @@
 namespace espalier::shard {
 namespace {
 
-// Returns the optimizer with torch's default epsilon if it has none, which is the form in which it is sent over the
-// network.
+// Returns the optimizer, with torch's default epsilon if it has none. Messages always contain an epsilon, so
+// specifications are compared in this form.
 sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
   optimizer.epsilon = sampler::EpsilonFor(optimizer);
   return optimizer;
@@ -60,7 +60,7 @@ bool Embeddings::RunInTurn(const Key& key, std::function<void()> work) {
   }
   for (;;) {
     work();
-    work = nullptr;  // destroys what it captured outside the lock
+    work = nullptr;  // destroys its captures while the lock is not held
     MutexLock lock(&mutex_);
     const auto turn = turns_.find(key);
     if (turn->second.empty()) {
@@ -100,7 +100,8 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
-  // NotFound: the tensor that has the name is another creator's, because its creation number is of another register.
+  // NotFound: the name belongs to a tensor of another creator, whose creation number differs in the upper 32 bits
+  // (MutableTensors::registry_).
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
   if (!is_taken && !made->ok()) return made->status();
   if (is_taken || (*made)->creation != creation)

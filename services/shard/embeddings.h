@@ -1,5 +1,5 @@
-// The learnable rows of one partition, by name. Each embedding is two mutable tensors (embedding_rows.h), which count
-// toward the limits on tensors.
+// The learnable rows of one partition, by name. Each embedding is one mutable tensor, or two if it has a state
+// (StateRowWidth). The tensors count toward the limits on tensors.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace espalier::shard {
 
 struct EmbeddingLimits {
-  // Of one step's gradients, over all embeddings, that are received and not yet applied.
+  // Limit for the gradients of one step, over all embeddings, that are received and not yet applied.
   uint64_t max_waiting_bytes = 0;
   uint64_t max_rows_per_request = 0;  // read or pushed
   size_t max_embeddings_per_job = 1024;
@@ -31,7 +31,7 @@ struct EmbeddingLimits {
 // do not block a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
-  // `tensors` outlives this.
+  // `tensors` must outlive this object.
   Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits);
 
   void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;

@@ -7,7 +7,7 @@
 
 namespace espalier::shard {
 
-// A lock request that arrives after a waiting writer waits behind it. Meets the requirements of std::unique_lock,
+// While a writer waits, later lock requests queue behind it. Meets the requirements of std::unique_lock,
 // std::shared_lock and std::lock.
 class FairSharedMutex {
  public:

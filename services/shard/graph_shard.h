@@ -17,16 +17,16 @@ struct ShardLimits {
   uint64_t max_draws_per_request = uint64_t{1} << 28;   // in-edges drawn for one hop
   uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows or ids
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
-  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, over all learnable rows, not yet applied
-  // In-edges that LABOR and exclusion visit for one hop, or that are visited to find the edges of one step's seeds by
-  // their endpoints. Unlimited by default, for callers in the same process; a server limits the work that its clients
-  // can cause.
+  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of all gradients of one step that are not applied yet
+  // In-edges that LABOR and exclusion visit for one hop, or that SeedsOfStep visits to find seed edges by their
+  // endpoints. Unlimited by default, for callers in the same process; a server limits the work that its clients can
+  // cause.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
   uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of rows of an edge column in one response
 };
 
 // Thread-safe. The calls of this class complete on the calling thread before they return; they ignore deadlines. Calls
-// of tensors() and embeddings() may wait (mutable_tensors.h, embeddings.h).
+// of the objects that tensors() and embeddings() return may wait (mutable_tensors.h, embeddings.h).
 class GraphShard final : public sampler::PartitionAccess {
  public:
   // Checks the partition (CheckPartition), because files may be damaged: DataLoss names the array. `initializers` are

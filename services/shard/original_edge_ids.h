@@ -23,9 +23,9 @@ class OriginalEdgeIds {
 
   // Returns the ids of the partition's edges of an existing type: U32 or U64 [edges]. Never blocks. Unavailable: the
   // ids are being fetched, and the caller has to retry; this call has started the fetch if none was running.
-  // FailedPrecondition: the partition has neither the ids nor a way to get them. DataLoss: they are missing or do not
-  // match the partition. A fetch error is returned by the next call, and the call after that starts a new fetch.
-  // ResourceExhausted: no thread can be started.
+  // FailedPrecondition: the partition has neither the ids nor a function that loads them. DataLoss: their file is
+  // missing, or they do not match the partition. The error of a fetch is returned by the next call, and the call after
+  // that starts a new fetch. ResourceExhausted: no thread can be started.
   Result<Tensor> Get(EdgeTypeId type) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -7,10 +7,11 @@
 namespace espalier::shard {
 namespace {
 
-// The cost of a binary search, in scanned entries. (It reads about 20 entries, which are far apart in memory.)
+// The cost of a position in FindByPosition divided by the cost of an entry in FindByEntry. Each needs one evaluation of
+// the seed order; a position also needs a binary search, which reads about 20 entries that are far apart in memory.
 constexpr uint64_t kEntriesPerLookup = 8;
 
-// Returns the first entry of an ascending list that is not below `ordinal`.
+// Returns the index of the first entry of an ascending list that is not less than `ordinal`, or the list's size.
 uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
   uint64_t first = 0, count = ordinals.size();
   while (count > 0) {

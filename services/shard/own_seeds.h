@@ -10,7 +10,7 @@
 
 namespace espalier::shard {
 
-// The ordinals of the nodes or edges in one part of a split that the partition owns, for one node type or edge type.
+// The ordinals of the partition's own nodes or edges in one part of a split, for one node type or edge type.
 struct OrdinalList {
   uint64_t first;          // sum of the sizes of all earlier lists, each over all partitions
   const Tensor* ordinals;  // U64, ascending, relative to `first`

@@ -23,8 +23,9 @@ struct PluginFill {
   const std::function<uint64_t(uint64_t row)>& original_id;  // returns the original id of a local row
 };
 
-// Fills `rows`, [num_rows, row elements] of the spec's dtype, all zeros before. DeadlineExceeded between two calls of
-// the initializer; otherwise the initializer's errors. After an error, some rows may have been filled.
+// Fills `rows`, [num_rows, row elements] of the spec's dtype, which must be all zeros. Returns errors of the
+// initializer, and DeadlineExceeded if the deadline has passed before one of its calls. After an error, some rows may
+// have been filled.
 Status FillByPlugin(const PluginFill& fill, uint64_t num_rows, Deadline deadline, std::byte* rows);
 
 }  // namespace espalier::shard

@@ -1,5 +1,6 @@
-// The in-edges of a destination that remain after exclusion. Draws are made among these positions, so they equal the
-// draws from a graph without the excluded edges.
+// The in-edges of a destination that remain after exclusion. Draws are made among these in-edges. Uniform draws equal
+// those from a graph without the excluded edges, and so do weighted draws if the row's weights are used unchanged
+// (QuantizeRow in weighted_draws.h). Other weights were scaled together with those of the excluded edges.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace espalier::shard {
 
 struct RemainingEdges {
-  std::vector<uint32_t> positions;    // in the row, ascending
+  std::vector<uint32_t> positions;    // in the destination's row of in-edges, ascending
   std::vector<uint32_t> weight_sums;  // [positions] prefix sums of their weights; empty for uniform draws
 };
 

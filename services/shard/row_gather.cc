@@ -5,7 +5,7 @@
 namespace espalier::shard {
 namespace {
 
-// How far ahead of the copy rows and ids are prefetched.
+// Rows and ids are prefetched this number of elements before they are needed.
 constexpr size_t kPrefetchRows = 8;
 constexpr size_t kPrefetchIds = 32;
 constexpr size_t kCacheLine = 64;

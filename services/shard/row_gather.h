@@ -9,8 +9,9 @@
 
 namespace espalier::shard {
 
-// Copies the rows of `nodes` or `ids` to their places in the sink. `rows` points to the first byte of row 0.
-// InvalidArgument, with nothing written, if the sink does not fit the column or an id is not below num_rows.
+// Copies the rows of `nodes` or `ids` to their positions in the sink. `rows` points to the first byte of row 0.
+// InvalidArgument, with nothing written, if the sink has another row_bytes or number of positions, or if an id is not
+// below num_rows.
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                   const sampler::RowSink& sink);
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalRowId> ids,

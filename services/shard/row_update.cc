@@ -1,5 +1,5 @@
-// The loops are written for the vectorizer; this file is compiled with -O3 -fno-math-errno (CMakeLists.txt),
-// because with math errno a square root is a function call.
+// The loops are written for the vectorizer; release builds compile this library with -O3. This file is also compiled
+// with -fno-math-errno (CMakeLists.txt), because with math errno a square root is a function call.
 #include "services/shard/row_update.h"
 
 #include <array>

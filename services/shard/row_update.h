@@ -43,7 +43,7 @@ class RowUpdate {
   const sampler::SparseOptimizerType type_;
   const size_t width_;
   float rate_ = 0;    // Adam: includes the correction of m
-  float decay_ = 0;   // times w, is added to the gradient
+  float decay_ = 0;   // decay_ * w is added to the gradient
   float shrink_ = 1;  // AdamW: factor of w
   float epsilon_ = 0;
   float beta1_ = 0, beta2_ = 0;  // Adam

@@ -1,8 +1,8 @@
-// One step of a sparse optimizer on a table of learnable rows: the gradients of all ranks are added row by row in
-// (rank, batch position) order, then each row with a gradient is updated once.
+// One step of a sparse optimizer on a table of learnable rows: for each row, the gradients of all ranks are summed or
+// averaged in (rank, batch position) order, then each row with a gradient is updated once.
 //
-// A radix sort orders the numbers of the gradients by row; the values are not moved. Weights, state and gradients of
-// the next rows are prefetched.
+// A radix sort orders the indices of the gradients by row; the gradients themselves are not moved. Weights, state and
+// gradients of the next rows are prefetched.
 #pragma once
 
 #include <cstddef>
@@ -46,14 +46,14 @@ struct RowGradients {
 // Applies steps of fewer than 2^32 gradients each. Owned by one thread; keeps its scratch memory between steps.
 class SparseStep {
  public:
-  // Applies one step and returns how many rows changed.
+  // Applies one step and returns how many rows were updated, which are the rows with a gradient.
   uint64_t Apply(const RowUpdate& update, sampler::DuplicateGradients duplicates, const LearnableTable& table,
                  std::span<const RowGradients> gradients);
 
  private:
   struct Contribution {
     uint32_t row;
-    uint32_t number;  // of the gradient, counted over all parts
+    uint32_t number;  // index of the gradient, counted over all parts
   };
 
   void OrderByRow(uint64_t num_rows, std::span<const RowGradients> gradients);
@@ -63,7 +63,7 @@ class SparseStep {
                                 std::span<const RowGradients> gradients);
 
   std::vector<Contribution> order_, spare_;
-  std::vector<uint32_t> first_number_;  // number of the first gradient of each part
+  std::vector<uint32_t> first_number_;  // index of the first gradient of each part
   std::vector<float> sum_;              // [width]
 };
 

@@ -15,22 +15,23 @@ namespace espalier::shard {
 // Not thread-safe.
 class StepGradients {
  public:
-  // `budget` limits all gradients that wait on the partition for this step. The destructor releases the bytes that this
-  // object has reserved in it.
+  // `budget` is shared by all tables of the partition and limits the gradients that wait for this step. The destructor
+  // releases the bytes that this object has reserved in it.
   StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
       : num_trainers_(num_trainers), budget_(std::move(budget)) {}
   ~StepGradients() { budget_->Release(size_bytes_); }
   StepGradients(const StepGradients&) = delete;
   StepGradients& operator=(const StepGradients&) = delete;
 
-  // Adds a piece. If the piece was added before, changes nothing and returns OK. InvalidArgument, with nothing changed,
-  // for an impossible rank or piece number, or for a learning rate that differs from that of earlier pieces by more
-  // than rounding; ResourceExhausted if the budget is exceeded. The caller has checked rows and gradients.
+  // Adds a piece. If the piece was added before, changes nothing and returns OK. Errors also change nothing:
+  // InvalidArgument for an impossible rank or piece number, another number of pieces than the rank announced before, or
+  // a learning rate that is not finite or differs from that of earlier pieces by more than rounding; ResourceExhausted
+  // if the budget is exceeded or the step would have 2^32 gradients. The caller has checked rows and gradients.
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
   bool HasAllPieces(Rank rank) const;
-  // Returns the learning rate sent by the lowest rank, regardless of the order of arrival.
+  // Returns the learning rate sent by the lowest rank that has sent a piece, regardless of the order of arrival.
   double learning_rate() const { return learning_rate_; }
   // Returns the gradients ordered by rank and piece. The spans point into this object.
   std::vector<RowGradients> GetOrdered() const;

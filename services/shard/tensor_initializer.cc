@@ -52,7 +52,7 @@ uint64_t ToKey(const sampler::TensorSpec& spec, const graph::PartitionBook& book
   return RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, HashCombine(rows, Hash64(stream)));
 }
 
-// Sets every four elements of each row to values_of(four random words).
+// Sets each group of four elements of a row to values_of(four random words).
 template <class Values>
 void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::function<uint64_t(uint64_t)>& original_id,
                 uint64_t num_rows, std::byte* rows, Values values_of) {

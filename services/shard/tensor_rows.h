@@ -41,16 +41,17 @@ class TensorRows {
     std::byte* bytes_;
   };
 
-  // Writes rows. InvalidArgument, with nothing changed, if values or rows do not fit; `name` is used in the message.
+  // Writes rows. InvalidArgument, with nothing changed, if values or rows do not fit or the dtype does not support
+  // `write` (sampler::CheckWrite); `name` is used in the message.
   Status Write(sampler::RowWrite write, std::span<const LocalRowId> rows, const Tensor& values,
                const std::string& name);
-  // Combines every row with the same row of `from`. InvalidArgument unless dtype, row shape and number of rows are
-  // equal; `name`, of this tensor, is used in the message.
+  // Combines every row with the same row of `from`. InvalidArgument if dtypes, row shapes or numbers of rows differ or
+  // the dtype does not support `write`; `name`, of this tensor, is used in the message.
   Status Combine(sampler::RowWrite write, TensorRows& from, const std::string& name);
-  // Copies rows to the sink (GatherInto).
+  // Copies rows to the sink. Errors are those of GatherInto (row_gather.h).
   Status Gather(std::span<const LocalRowId> rows, const sampler::RowSink& sink);
-  // Returns the reduction of all rows. FailedPrecondition: minimum or maximum of no rows. ResourceExhausted: the rows
-  // have too many elements.
+  // Returns the reduction of all rows. FailedPrecondition: minimum or maximum of no rows. ResourceExhausted: a row has
+  // more than TensorLimits::kMaxReducedColumns elements.
   Result<Tensor> Reduce(sampler::Reduction reduction);
 
  private:

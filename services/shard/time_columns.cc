@@ -28,7 +28,7 @@ auto WithTimes(const Tensor& times, const Use& use) {
     case DType::kF32:
     case DType::kF64: break;
   }
-  return use(times.values<uint8_t>());  // unreachable: Check has refused other dtypes
+  return use(times.values<uint8_t>());  // kU8; HoldsTimes has refused the other dtypes of this list
 }
 
 bool HoldsTimes(const Tensor& times) {
@@ -60,7 +60,7 @@ Status TimeColumns::Check(EdgeTypeId type, const Tensor& times) const {
   if (!HoldsTimes(times)) return InvalidArgument("expected one integer for each edge, found " + times.ToString());
   const IdArray indptr(partition_.in_edges[type.value].indptr);
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
-  // The first error of each range of rows, so that the message does not depend on thread timing.
+  // The first error of each range of kTimedRowsPerTask nodes, so that the message does not depend on thread timing.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kTimedRowsPerTask + 1));
   WithTimes(times, [&](const auto values) {
     ParallelFor(AvailableProcessors(), num_rows, kTimedRowsPerTask, [&](int64_t begin, int64_t end) {

@@ -10,8 +10,8 @@
 
 namespace espalier::shard {
 
-// Thread-safe. The first request for a column reads the whole column to check that it ascends in every row; concurrent
-// requests wait.
+// Thread-safe. The first request for a column reads the whole column to check that the times of each node's in-edges
+// ascend; concurrent requests wait.
 class TimeColumns {
  public:
   explicit TimeColumns(const graph::Partition& partition) : partition_(partition) {}
@@ -29,8 +29,8 @@ class TimeColumns {
   std::map<std::pair<uint16_t, std::string>, Status> checked_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the number of in-edges of a row, the positions [begin, begin + degree), that are not later than `time`. They
-// are the first ones of the row.
+// Returns how many of a node's in-edges, those at positions [begin, begin + degree) of `times`, are not later than
+// `time`. These are the first ones. `times` is a column from TimeColumns::Get.
 uint32_t CountNotLater(const Tensor& times, uint64_t begin, uint32_t degree, int64_t time);
 
 }  // namespace espalier::shard

@@ -1,7 +1,7 @@
-// Waiting requests are callbacks in a list per embedding. Reach, Close and the thread of FailExpiredWaits move the
-// requests that end out of the list under the lock and call them after releasing it, because a callback may call back
-// into this object. The thread sleeps until the nearest deadline; a new request wakes it (num_added_), because its
-// deadline may be nearer.
+// Waiting requests are callbacks in a list per embedding. To end requests, Reach, Close and the thread of
+// FailExpiredWaits remove the callbacks from the list under the lock and call them after releasing it, because a
+// callback may call back into this object. The thread sleeps until the nearest deadline; a new request wakes it
+// (num_added_), because its deadline may be nearer.
 #include "services/shard/version_waits.h"
 
 #include <algorithm>

@@ -25,15 +25,15 @@ class VersionWaits {
   VersionWaits(const VersionWaits&) = delete;
   VersionWaits& operator=(const VersionWaits&) = delete;
 
-  // Registers rows at a version and returns the number that identifies them until Close. The first call starts the
-  // thread: ResourceExhausted if that fails.
+  // Registers learnable rows that have reached `version`. Returns the number that identifies them in the other
+  // functions (`rows`) until Close. The first call starts the thread: ResourceExhausted if that fails.
   Result<uint64_t> Open(uint64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends current and later requests for these rows with Unavailable.
   void Close(uint64_t rows) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls `ready` exactly once. OK: the rows have reached the version; called on this thread if they had before,
-  // otherwise on the thread that calls Reach. Errors: DeadlineExceeded, ResourceExhausted (too many requests wait),
-  // Unavailable (Close).
+  // Calls `ready` exactly once. OK: the rows have reached the version. If they had reached it before this call, `ready`
+  // is called on the caller's thread, otherwise on the thread that calls Reach. Errors: DeadlineExceeded,
+  // ResourceExhausted (too many requests wait), Unavailable (Close).
   void Await(uint64_t rows, uint64_t version, Deadline deadline, sampler::DoneStatus ready) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that open rows have reached `version`. Versions never decrease.
   void Reach(uint64_t rows, uint64_t version) ABSL_LOCKS_EXCLUDED(mutex_);

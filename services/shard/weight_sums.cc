@@ -51,7 +51,7 @@ Result<WeightSums::Sums> WeightSums::Build(EdgeTypeId type, const std::string& c
                              " bytes for sums of weights");
   }
   auto* const sums = reinterpret_cast<uint32_t*>(memory.get());
-  // The first error of each range of rows, so that the message does not depend on thread timing.
+  // The first error of each range of in-edge lists (rows of indptr), so that the message does not depend on timing.
   std::vector<Status> errors(static_cast<size_t>(num_rows / kRowsPerTask + 1));
   ParallelFor(AvailableProcessors(), num_rows, kRowsPerTask, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

@@ -14,13 +14,16 @@ namespace espalier::shard {
 // Thread-safe. One build at a time; concurrent requests wait for it.
 class WeightSums {
  public:
-  using Sums = std::shared_ptr<const uint32_t[]>;  // [edges of the type], prefix sums of each row's weights
+  // [edges of the type], in stored order: for each node separately, the prefix sums of the weights of its in-edges
+  // (QuantizeRow in weighted_draws.h).
+  using Sums = std::shared_ptr<const uint32_t[]>;
 
   explicit WeightSums(const graph::Partition& partition) : partition_(partition) {}
 
-  // Returns the sums, or null if the partition has no edges of the type. NotFound names the existing columns.
-  // InvalidArgument, which is cached too, names the first weight that is negative or not finite, or says why the column
-  // cannot contain weights. ResourceExhausted if there is not enough memory.
+  // Returns the sums, or null if the partition has no edges of the type. NotFound: there is no such column; the message
+  // names the existing ones. InvalidArgument, which is cached too: a weight is negative or not finite (the message
+  // gives the position of the first), or the column cannot contain weights. ResourceExhausted: there is not enough
+  // memory.
   Result<Sums> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,6 +1,6 @@
 // An object store in a local folder: each object is a file. A file appears under its name only when it is complete: it
 // is written under a temporary name (".espalier-...", which List omits), synced and renamed. List removes temporary
-// files of killed processes that were last written more than an hour ago.
+// files that killed processes have left, if their last write is more than an hour ago.
 #pragma once
 
 #include <filesystem>

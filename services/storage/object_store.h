@@ -61,7 +61,8 @@ class ObjectStore {
                                     std::span<std::byte> out);
   // Returns a writer of the object; the store must outlive the writer.
   virtual Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) = 0;
-  // Creates a small object; returns AlreadyExists if the key exists. Atomic.
+  // Creates a small object; returns AlreadyExists if the key exists. Atomic, except on an S3 service without
+  // conditional writes: of two concurrent writers, both may succeed there.
   virtual Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) = 0;
   // Returns the objects whose keys start with `prefix`, sorted by key.
   virtual Result<std::vector<ObjectInfo>> List(const std::string& prefix) = 0;

@@ -15,8 +15,9 @@ class RequestMetrics;
 
 enum class S3Addressing { kPath, kVirtualHost };  // https://host/bucket/key | https://bucket.host/key
 
-// kWhenSupported: uploads and downloads of objects have x-amz-checksum-* headers. kWhenRequired: no request has them,
-// because Espalier uses no operation that requires them. The names are those of AWS.
+// Whether requests have x-amz-checksum-* headers. kWhenSupported: uploads, and downloads of whole objects, have them
+// until the service rejects them. kWhenRequired: no request has them, because Espalier uses no operation that requires
+// them. The names are those of AWS.
 enum class S3Checksums { kWhenSupported, kWhenRequired };
 
 // The sources of credentials, in this order: the access key, the shared credentials files, web identity, the container
@@ -44,8 +45,9 @@ struct S3Settings {
   S3Checksums request_checksums = S3Checksums::kWhenSupported;   // sent with uploads
   S3Checksums response_checksums = S3Checksums::kWhenSupported;  // requested with downloads
   S3CredentialSettings credentials;
-  // An operation starts no request later than this after its first request. While the service does not respond at all,
-  // all operations together have this time (s3/service_silence.h).
+  // An operation starts no request later than this after its first request, not counting the time of long transfers.
+  // While the service does not respond at all, all operations together have this time, and after it each operation
+  // still has time for one request (s3/service_silence.h).
   std::chrono::seconds patience{30};
   std::shared_ptr<RequestMetrics> metrics;  // null: no metrics
 };

@@ -48,8 +48,8 @@ class TemporaryFile {
 // some file systems cannot sync folders.
 void SyncFolder(const std::filesystem::path& folder);
 
-// The least time since the last write of an abandoned temporary file. On file systems without locks between machines,
-// only this time distinguishes it from a file that is being written.
+// A temporary file counts as abandoned only if its last write is longer ago than this. On file systems without locks
+// between machines, only this limit distinguishes an abandoned file from one that is being written.
 constexpr std::chrono::hours kAbandonedAfter{1};
 
 // Returns whether the file name of `path` is one of a TemporaryFile. Does not access the file.

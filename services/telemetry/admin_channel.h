@@ -25,9 +25,9 @@ struct Transfer {
 class AdminChannel {
  public:
   virtual ~AdminChannel() = default;
-  // Receives at least one byte into `buffer`, which is not empty.
+  // Receives available bytes into `buffer`, which is not empty. kMoved: at least one byte.
   virtual Transfer Receive(std::span<char> buffer) = 0;
-  // Sends at least the first byte of `bytes`, which is not empty.
+  // Sends as much of the beginning of `bytes`, which is not empty, as is possible now. kMoved: at least one byte.
   virtual Transfer Send(std::string_view bytes) = 0;
   // Signals the end of the sent bytes to the peer, if that is possible without blocking.
   virtual void Finish() = 0;

@@ -7,10 +7,11 @@
 //              response other than 200
 //   /status    JSON from the status provider
 //
-// Guarantees: the server uses one thread, limits the number of connections and the bytes of each request, and ends a
-// connection at a deadline after it was accepted. A slow or half-open peer therefore occupies a slot for seconds and
-// never blocks the port: when all slots are in use, the oldest connection is dropped. Up to eight requests for
-// /readyz?wait keep their slots for start_wait.
+// Guarantees: the server uses one thread, limits the number of connections and the bytes of each request, and drops a
+// connection whose request or response takes longer than connection_deadline. A slow or half-open peer therefore
+// occupies a slot for seconds and never blocks the port: when all slots are in use, the oldest connection is dropped.
+// At most eight requests for /readyz?wait are held open at a time; they are dropped only if there are no other
+// connections. Further ones get the response of /readyz.
 //
 // Limitations: by default there is no TLS and no authentication. Bind to loopback or restrict access with a network
 // policy; or serve /metrics on a separate server, with `open_channel` and `guard`. Status providers and the liveness

@@ -17,8 +17,8 @@ struct LogRecord {
   std::span<const Field> fields;  // replace process fields of the same key
 };
 
-// Returns one line of JSON without a line feed: time (UTC, ms), level, message, then fields. Invalid UTF-8 is replaced.
-// Doubles that JSON cannot represent become strings.
+// Returns one line of JSON without a line feed: time (UTC, ms), level, process fields, message, fields. Invalid
+// UTF-8 is replaced. Doubles that JSON cannot represent become strings.
 std::string FormatJson(const LogRecord& record);
 
 // Returns one line of readable text. Control characters are escaped, so that a field cannot forge a second line.

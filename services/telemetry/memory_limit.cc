@@ -7,7 +7,7 @@
 namespace espalier::telemetry {
 namespace {
 
-// Version 1 represents "no limit" by a number near 2^63.
+// Control groups of version 1 represent "no limit" by a number near 2^63.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 // Returns the group in the line with `marker` of /proc/self/cgroup, or "/" without such a line. A line is

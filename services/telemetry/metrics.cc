@@ -121,7 +121,7 @@ std::shared_ptr<void> MetricRegistry::BeforeSerialize(std::function<void()> refr
 std::string MetricRegistry::Serialize() const {
   if (state_->process != nullptr) state_->process->Refresh();
   {
-    // The lock makes the destructor of a handle wait, so that the objects that `refresh` reads still exist.
+    // Destroying an object that BeforeSerialize returned waits for this lock, so what `refresh` reads still exists.
     MutexLock lock(&state_->mutex);
     for (const auto& [id, refresh] : state_->refreshes) refresh();
   }

@@ -1,8 +1,8 @@
 // Metrics as typed handles. A process creates one MetricRegistry in main and passes it to its objects. Each library
 // declares its metrics and their help texts in one place. Names have the form espalier_<where>_<what>_<unit>; counters
-// end in _total; label values come from fixed sets. Metrics with the same meaning as the standard metrics of
-// controller-runtime and client-go use the standard prefixes, so that existing dashboards work: workqueue_,
-// rest_client_, controller_runtime_, leader_election_.
+// end in _total; label values come from fixed sets, except a job's name and namespace. Metrics with the same meaning as
+// the standard metrics of controller-runtime and client-go use the standard prefixes, so that existing dashboards work:
+// workqueue_, rest_client_, controller_runtime_, leader_election_.
 //
 //   struct ServerMetrics {
 //     explicit ServerMetrics(MetricRegistry& r)
@@ -88,8 +88,8 @@ class MetricRegistry {
   // Adds the metrics of memory, processor time and open files (espalier_process_*), which each Serialize reads, and the
   // version (espalier_build_info).
   void AddProcessMetrics();
-  // Makes each Serialize call `refresh` first, which sets gauges whose values are read on demand. Destroying the
-  // returned object ends this and waits for a call of `refresh` in progress. `refresh` may use handles but must not
+  // Registers `refresh`, which sets gauges whose values are read on demand: each Serialize calls it first. Destroying
+  // the returned object ends this and waits for a call of `refresh` in progress. `refresh` may use handles but must not
   // call the registry. The registry must outlive the returned object.
   [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 

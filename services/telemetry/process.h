@@ -47,7 +47,7 @@ struct ReadyFile {
   std::string address;        // of the RPC server ("127.0.0.1:41234"); empty if there is none
   std::string admin_address;  // empty if there is none
   std::string rendezvous;     // address where the trainers join the process group; empty except for rank 0
-  int64_t pid = 0;            // 0: replaced by the ID of this process
+  int64_t pid = 0;            // 0: WriteReadyFile writes the ID of this process instead
   friend bool operator==(const ReadyFile&, const ReadyFile&) = default;
 };
 

@@ -1,6 +1,6 @@
 // Progress as text. A bar is one line that each Draw erases and rewrites ("\r\033[K"); every other output clears it
-// first. Without a terminal, each Draw prints a new line. last_drawn_ limits the rate in both cases; nullopt means that
-// the phase has drawn nothing yet: then a bar is drawn at once, but a line only after the full interval.
+// first. Without a terminal, each Draw prints a new line. last_drawn_ limits the rate of Update in both cases. If it is
+// nullopt, the next Update draws a bar at once, but prints a line only after a full interval from the phase's start.
 #include "services/terminal/progress.h"
 
 #include <unistd.h>

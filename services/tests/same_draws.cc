@@ -1,5 +1,6 @@
 // Prints a digest of many draws for each kernel of services/sampler/draws and for dropout. The lines must be the same
-// on every processor: same_draws_test.py compiles this file for several and compares them with same_draws.txt.
+// on every processor: same_draws_test.py compiles this file for several processors and compares the lines with
+// same_draws.txt.
 #include <cinttypes>
 #include <cstdio>
 #include <numeric>
@@ -40,7 +41,7 @@ std::vector<uint32_t> Words(uint64_t id, uint32_t count) {
   return words;
 }
 
-// Calls draw(row, degree, count) for each size of a draw that takes a part of its row.
+// Prints the digest of draw(row, degree, count) over all kDegrees, all kCounts below the degree, and kRows rows.
 template <class Draw>
 void PrintDraws(const char* what, const Draw& draw) {
   Digest digest;

@@ -2,7 +2,8 @@
 //   metrics.jsonl                 one line per epoch, appended when the epoch ends
 //   tensorboard/events...         the same numbers for TensorBoard
 //   model/last.safetensors        parameters and buffers after the last step
-//   model/best.safetensors        parameters and buffers with the best validation metric
+//   model/best.safetensors        the best model: parameters and buffers with the best validation metric; without
+//                                 validation metrics or with learnable rows, those after the last step
 //   model/best.pt                 the best model as TorchScript, if requested and possible
 // node_results.h and edge_results.h describe embeddings/, predictions/ and logits/. result.json and manifest.json are
 // directly below the prefix. The manifest commits the outputs: it is written after all files that it lists, and it
@@ -53,7 +54,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
 // Returns the "__metadata__" of a model file: the settings from which its model can be built.
 std::map<std::string, std::string> ModelMetadata(const RunFacts& facts);
 
-// Returns the attributes of node results: the model's metadata, the job and the graph.
+// Returns the attributes of node and edge results: the model's metadata, the job and the graph.
 std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts);
 
 // Writes the output files. Only rank 0 has an instance. Owned by one thread.

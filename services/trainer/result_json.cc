@@ -1,7 +1,7 @@
-// The texts of a run's outputs: result.json, the lines of metrics.jsonl and the metadata of model files. Keys are
-// written in the order in which they are listed here (ordered_json). The key of a metric is composed of the part of the
-// split and the metric, for example "testAccuracy". Keys of features that the run does not use are absent, and
-// undefined metrics are null.
+// The texts of a run's outputs: result.json, the lines of metrics.jsonl and the metadata of model files. The keys of
+// result.json and metrics.jsonl are written in the order in which they are listed here (ordered_json). The key of a
+// metric is composed of the part of the split and the metric, for example "testAccuracy". Keys that do not apply to the
+// run, such as featureCache without a cache, are absent. Metrics that are undefined or were not measured are null.
 #include <cctype>
 #include <nlohmann/json.hpp>
 

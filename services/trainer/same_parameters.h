@@ -7,7 +7,7 @@
 
 namespace espalier::trainer {
 
-// Compares the digests (ParametersDigest) of all ranks. Returns Internal if they differ: then a machine or a library
+// Compares the digests (DigestParameters) of all ranks. Returns Internal if they differ: then a machine or a library
 // has computed wrong results, and the model must not be used. Every rank must call it with digests of equal length.
 Status CheckSameParameters(const std::string& digest, collective::Collective& collective, Deadline deadline);
 

@@ -29,12 +29,12 @@ struct TrainOptions {
   storage::StoreLocation model;         // the initial model's file (storage::LocateFile); no store: a new model
   storage::StoreLocation chosen_nodes;  // nodes whose results are written (chosen_nodes.h); no store: all
   std::string audit_path;               // file for this rank's record of its mini-batches; empty: none
-  storage::StoreLocation checkpoints;   // the run's folder of checkpoints; no store: none are written or read
+  storage::StoreLocation checkpoints;   // the run's own checkpoints; no store: none are written, nor read from here
   ResumeMode resume = ResumeMode::kAuto;
   storage::StoreLocation resume_from;  // a checkpoint or a folder of checkpoints, of any run; no store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  std::vector<std::string> warnings;   // about the document and the partitioning; reported with the run's warnings
+  std::vector<std::string> warnings;   // of the caller, for example about the document; added to TrainOutcome::warnings
   uint64_t inference_chunk_nodes = 0;  // nodes computed at once; affects results; 0: ChooseChunkNodes
   uint64_t scoring_chunk = 4096;       // edges or candidates scored at once; affects results
   Timeouts timeouts;
@@ -47,13 +47,14 @@ struct TrainOptions {
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
 
-// The result of a run. All ranks have the same values, except durations, `checkpoints`, `feature_cache` and
-// `device_rows`. The kept model is that of the best epoch or, with learnable rows, of the last epoch.
+// The result of a run. All ranks have the same values, except durations, `checkpoints`, `feature_cache`, `device_rows`
+// and the warnings from TrainOptions. The kept model is that of the best epoch or, with learnable rows, of the last
+// epoch.
 struct TrainOutcome {
   LoopResult loop;                   // best_state is empty, because it has been loaded into the model
   std::optional<double> validation;  // the job's metric on the validation part; nullopt: not measured or undefined
   std::optional<double> test;        // the same metric on the test part
-  std::string parameters_digest;     // of the kept model (ParametersDigest)
+  std::string parameters_digest;     // of the kept model (DigestParameters)
   std::string rows_digest;           // from LearnableRows::Digest; empty without learnable rows and for a stopped run
   int64_t num_outputs = 0;
   double total_seconds = 0;
@@ -68,8 +69,8 @@ struct TrainOutcome {
 };
 
 // Runs one trainer's part of the job and blocks until it has ended. Every rank of the group must call it with the same
-// job. After a stop request it returns OK with stopped(): the last checkpoint and the model files are written,
-// result.json is not. On an error it abandons the group, so that the other ranks do not wait for this one.
+// job. If a stop request ends training, it returns OK with stopped(): the last checkpoint and the model files are
+// written, result.json is not. On an error it abandons the group, so that the other ranks do not wait for this one.
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options);
 

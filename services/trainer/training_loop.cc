@@ -1,9 +1,9 @@
-// Loop runs epochs of steps; (epoch_, next_step_) is the position, and everything random is a function of it. Each step
-// ends with one all-reduce of gradients, loss and flags, which every rank enters even if it has no mini-batch; the
-// summed flags give all ranks the same decision to stop, save or fail without further communication. The position
-// advances only after the update, so that a run resumed from a snapshot between steps has the same results. Evaluations
-// and learnable rows need more collective operations; all ranks exchange the statuses of these, so that an error ends
-// the loop on all ranks.
+// Loop runs epochs of steps; (epoch_, next_step_) is the position, and everything random is a function of it and the
+// seed. Before the update, each step sums gradients, loss and flags in one all-reduce, which every rank enters even if
+// it has no mini-batch; the summed flags give all ranks the same decision to stop, save or fail without further
+// communication. The position advances only after the update, so that a run resumed from a snapshot between steps has
+// the same results. Evaluations and copies of learnable rows need more collective operations; all ranks exchange the
+// statuses of these, so that an error has the same effect on all ranks: it ends the loop or only skips a checkpoint.
 #include "services/trainer/training_loop.h"
 
 #include <cmath>
@@ -33,7 +33,7 @@ size_t CountBytes(const NamedTensors& tensors) {
   return bytes;
 }
 
-// Returns copies of the tensors in the host's memory.
+// Copies the tensors to the host's memory.
 Result<NamedTensors> CopyTensors(const NamedTensors& tensors) {
   try {
     NamedTensors copy;
@@ -157,10 +157,10 @@ class Loop {
     return EndEpoch(save_at_end);
   }
 
-  // Calls on_no_edges if no rank had an edge in the first epoch of this call. Has an all-reduce of its own, because it
-  // is needed only once.
+  // Calls on_no_edges if no mini-batch of any rank had an edge in the first epoch of this Loop. Uses a separate
+  // all-reduce, because the answer is needed only once.
   Status ReportMissingEdges() {
-    // No step has run in this call, or the model reads no edges.
+    // No step has run in this Loop, or the model reads no edges.
     if (!has_edges_.has_value() || options_.relations.empty()) return Status();
     if (std::exchange(has_checked_edges_, true)) return Status();
     float num_with_edges = *has_edges_ ? 1 : 0;
@@ -221,8 +221,8 @@ class Loop {
     return flag != std::byte{0};
   }
 
-  // Takes a snapshot and passes it to the sink. Every rank must call it; ranks that save no snapshots only help to copy
-  // learnable rows.
+  // Takes a snapshot and passes it to the sink. With learnable rows, every rank must call it: ranks that save no
+  // snapshots take part in copying the rows. Without learnable rows, those ranks have nothing to do.
   void Save() {
     Result<LoopSnapshot> snapshot = TakeSnapshot();
     if (!snapshot.ok()) return snapshots_.CannotSave(snapshot.status());
@@ -297,7 +297,8 @@ class Loop {
   Status RunStep(uint32_t epoch, uint32_t step) {
     RETURN_IF_ERROR(Failpoint("trainer.step"));
     const Timer wait_timer;
-    // For all reads of the step. It passes before the deadline of collective operations, in which other ranks wait.
+    // For all reads of the step. It is earlier than the deadline of the collective operations in which the other ranks
+    // wait for this one.
     const Deadline data_deadline = options_.timeouts.ForData();
     Result<BatchTensors> next = batches_.Next(data_deadline);
     report_.seconds.wait += wait_timer.Seconds();
@@ -319,10 +320,10 @@ class Loop {
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
       const Status failed = collective::AgreeOn(own, collective_, options_.timeouts.collective);
-      // Cancelled after a stop request means that a rank stopped waiting for a slow mini-batch: the run keeps
-      // everything before this step. This is not possible with learnable rows, because their snapshot needs the
-      // servers, whose RPCs were cancelled. If several ranks have errors, AgreeOn returns the error of the lowest rank;
-      // the resumed run encounters the other errors again.
+      // Cancelled after a stop request means that a rank stopped waiting for a slow mini-batch: the step is rolled
+      // back, and everything before it is saved. With learnable rows this is not possible, because a snapshot of the
+      // rows needs the servers, whose RPCs were cancelled. If several ranks have errors, AgreeOn returns the error of
+      // the lowest rank; the resumed run encounters the other errors again.
       const bool can_step_back = keeps_buffers_ && options_.learnable == nullptr;
       is_rolled_back_ = failed.code() == StatusCode::kCancelled && IsStopping() && can_step_back;
       return is_rolled_back_ ? RollBackStep() : failed;

@@ -3,11 +3,12 @@
 // update.
 //
 //   flags:  stop    a rank has received a stop request: all ranks stop after this step. If the request has cancelled a
-//                   mini-batch, all ranks roll the step back and stop before it; with learnable rows or large buffers,
-//                   they fail instead. During an evaluation they stop at the next point where they exchange statuses.
+//                   mini-batch, all ranks roll the step back and stop before it; with learnable rows, or if the
+//                   model's buffers exceed 16 MiB, they fail instead. During an evaluation they stop at the next point
+//                   where they exchange statuses.
 //           save    rank 0 requests a snapshot of the state after this step
-//           failed  a rank has no mini-batch: it uses an empty one, so that the collective operations of all ranks
-//                   still match; then all ranks return that rank's error
+//           failed  a rank could not get its mini-batch or the learnable rows: it uses an empty mini-batch, so that the
+//                   collective operations of all ranks still match; then all ranks return that rank's error
 #pragma once
 
 #include <atomic>

@@ -29,8 +29,9 @@ class TrainingObserver {
   // Called before and after each computation within a step. In between, this thread calls no server.
   virtual void OnComputeBegin() {}
   virtual void OnComputeEnd() {}
-  // Called after each chunk of long work between steps (an evaluation or a copy of learnable rows), after training, and
-  // on rank 0 before each wait for a snapshot slot.
+  // Called several times per chunk of an evaluation between epochs, and once when the training loop has ended. Also
+  // called on rank 0 for each piece of learnable rows that is copied or restored, and before each wait for a snapshot
+  // slot.
   virtual void OnProgress() {}
   // Called when a stop request takes effect: the trainer sends no further requests for training to servers. Requests of
   // prefetched mini-batches may still be in flight.

@@ -22,7 +22,7 @@ struct Parts {
   std::shared_ptr<Model> model = nullptr;
   uint32_t steps_per_epoch = 0;
   std::string no_metric_reason = {};       // why no metric can be computed; empty if metrics can be computed
-  uint64_t chunk_nodes = 0;                // nodes computed at once
+  uint64_t chunk_nodes = 0;                // nodes that inference computes at once
   std::vector<std::string> warnings = {};  // about labels and edges; the same on every rank
 };
 

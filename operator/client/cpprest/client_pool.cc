@@ -15,10 +15,10 @@ namespace {
 // An idle client takes some kilobytes. The library closes its connection after 30 to 60 s without use.
 constexpr size_t kMaxIdle = 64;
 
-// The timeout at which the library's timer never fires. The timer is not useful: it restarts with every byte, it also
-// runs while a slow reader makes the server wait, and it has races when it fires. The deadlines of calls replace it.
-// Tunnels are an exception: until a proxy has answered CONNECT, the library ignores a cancellation, and only the timer
-// closes the socket.
+// A timeout so long that the library's timer does not fire. The timer is not useful: it restarts with every byte, it
+// also runs while a slow reader makes the server wait, and it has races when it fires. The deadlines of calls replace
+// it. Tunnels are an exception: until a proxy has answered CONNECT, the library ignores a cancellation, and only the
+// timer closes the socket.
 constexpr std::chrono::hours kNever{24};
 
 using TlsStream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>;

@@ -2,8 +2,8 @@
 //
 // The library pools connections within an http_client, and decides by itself which connection to reuse and which
 // requests to send again. To control this, each http_client of this pool carries one request at a time and so has at
-// most one connection. After any error the http_client and its connection are dropped. A new http_client opens a new
-// connection, so no connection that the server has closed is used.
+// most one connection. After any error the http_client and its connection are dropped. A new http_client always opens a
+// new connection, so it cannot use one that the server has closed.
 #pragma once
 
 #include <cpprest/http_client.h>

@@ -13,7 +13,7 @@ struct Endpoint {
   std::string label;         // "10.0.0.1:6443", for messages
   bool is_loopback = false;  // requests do not leave this machine; false with a proxy
 
-  // Address family of the proxy, or of the host without a proxy: AF_INET, AF_INET6, or AF_UNSPEC for a name.
+  // Address family of the proxy if there is one, else of the host: AF_INET, AF_INET6, or AF_UNSPEC for a name.
   int address_family = 0;
 
   std::string proxy_uri;  // empty: none
@@ -21,8 +21,8 @@ struct Endpoint {
   telemetry::Secret proxy_password;
 };
 
-// Returns the endpoint of the connection. Returns InvalidArgument for an invalid host or proxy. Error messages do not
-// contain the proxy's URL, because it may have a password.
+// Returns the endpoint of the connection. Returns InvalidArgument for an invalid host or proxy, and for port 0. Error
+// messages do not contain the proxy's URL, because it may have a password.
 Result<Endpoint> ParseEndpoint(const Connection& connection);
 
 }  // namespace espalier::ctl::client

@@ -1,5 +1,5 @@
-// One request and its response, processed by the library's threads. The caller waits for the head and the body with its
-// own deadline, which also holds if the library hangs.
+// One request and its response, processed by the threads of cpprestsdk ("the library"). The caller waits for the head
+// and the body with its own deadline, which also holds if the library hangs.
 #pragma once
 
 #include <pplx/pplxtasks.h>
@@ -26,7 +26,7 @@ class Exchange {
   // request.
   Result<HttpResponse> AwaitHead(Deadline deadline);
   // Returns the buffer of the body. The buffer ends with OK when the body is complete and the library has released the
-  // connection, so that the next request can use it; with Unavailable if the connection broke.
+  // connection, so that the next request can use it; otherwise with an error, Unavailable if the connection broke.
   LineBuffer& body() { return sink_->buffer(); }
   // Makes waiting callers return immediately, and closes the connection unless the response is complete.
   void Cancel();

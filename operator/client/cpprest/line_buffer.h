@@ -29,10 +29,10 @@ class LineBuffer {
     kHold,     // appended; the writer must wait until `resume` is called: once, when there is room or the buffer ends
     kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };
-  // Appends bytes. If there are more of them than both limits together, refuses them without reading any, because the
-  // library may pass a wrong size.
+  // Appends bytes. If `bytes` is longer than the sum of both limits, refuses it without reading it, because the library
+  // may pass a wrong size. Ends the buffer with ResourceExhausted if something is too long.
   Appended Append(std::string_view bytes, const std::function<void()>& resume);
-  // Ends the buffer with this status; OK: the body is complete. Only the first call has an effect.
+  // Ends the buffer with this status; OK: the body is complete. No effect if the buffer has ended.
   void End(Status status);
   // Ends the buffer with Cancelled and drops the unread bytes.
   void Cancel();

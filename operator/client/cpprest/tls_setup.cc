@@ -74,7 +74,7 @@ Status SetAuthorities(SSL_CTX* context, const TlsSettings& settings) {
 }
 
 // Sets the client certificate and key. Checks that they match: OpenSSL's loaders accept, for example, an EC certificate
-// with an RSA key, and the connection is then anonymous.
+// with an RSA key, and the client then sends no certificate.
 Status SetClientCertificate(SSL_CTX* context, const TlsSettings& settings) {
   if (settings.client_certificate_pem.empty()) return {};
   std::vector<X509Ptr> chain = ParseCertificates(settings.client_certificate_pem);
@@ -115,8 +115,8 @@ int RefusalIndex() {
   return index;
 }
 
-// Verifies the peer's certificate without cpprestsdk's verify callback (Boost's rfc2818_verification), which accepts
-// the subject's common name and compares with the Host header including the port.
+// Verifies the peer's certificate without cpprestsdk's verify callback (Boost's rfc2818_verification). That callback
+// accepts the subject's common name, and expects the name in the Host header, including the port.
 int VerifyPeer(X509_STORE_CTX* chain, void*) {
   X509_STORE_CTX_set_verify_cb(chain, [](int preverified, X509_STORE_CTX*) { return preverified; });
   const int verdict = X509_verify_cert(chain);

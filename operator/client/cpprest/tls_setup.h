@@ -20,7 +20,7 @@ struct AuthorityPaths {
 
 struct TlsSettings {
   std::string server_name;  // name or address that the certificate must contain; a name is also sent as SNI
-  std::string ca_file;      // read by every SetUpTls
+  std::string ca_file;      // read by each call of SetUpTls
   std::string ca_pem;       // used instead of ca_file; both empty: `system`
   AuthorityPaths system;
   std::string client_certificate_pem;  // with its chain; empty if and only if client_key_pem is empty

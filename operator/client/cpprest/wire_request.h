@@ -1,4 +1,4 @@
-// Converts a request of kube/request.h to an http_request of the library, and adds the headers of the connection.
+// Converts a request of kube/request.h to an http_request of cpprest, and adds the headers of the connection.
 #pragma once
 
 #include <cpprest/http_msg.h>
@@ -18,8 +18,8 @@ struct WireSettings {
   bool tls = true;
 };
 
-// Returns the library's request. The library writes methods, targets and headers without checks, so values with line
-// breaks or other control characters are rejected with InvalidArgument. A bearer token that would be sent to another
+// Returns the request of cpprest, which writes methods, targets and headers without checks, so values with line breaks
+// or other control characters are rejected with InvalidArgument. A bearer token that would be sent to another
 // machine without TLS is rejected too. Error messages do not contain secrets.
 Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request, const Credentials& credentials,
                                                 const WireSettings& settings, const Endpoint& endpoint);

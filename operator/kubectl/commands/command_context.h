@@ -13,8 +13,8 @@
 namespace espalier::ctl::kubectl {
 
 struct CommandContext {
-  client::ApiClient& api;            // both must outlive the command
-  client::HttpTransport& transport;  // for logs, which are not API objects
+  client::ApiClient& api;            // must outlive the command
+  client::HttpTransport& transport;  // for logs, which are not API objects; must outlive the command
   std::string name_space;
   EnvironmentMap environment;
   text::Output out;                              // data, to standard output

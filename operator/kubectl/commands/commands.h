@@ -22,21 +22,21 @@ struct StatusFlags {
 Result<int> ShowStatus(const StatusFlags& flags, const CommandContext& context);
 
 // Shows the status of the job until it has ended. Returns 0 if it has succeeded, kJobHasFailed if it has failed;
-// NotFound if it is deleted, Unavailable if the API server has not responded for five minutes, Cancelled when a stop is
-// requested.
+// NotFound if it is deleted, Cancelled when a stop is requested, and errors of reading the job: retryable ones
+// (IsRetryable) only after five minutes without success.
 Result<int> WatchStatus(const std::string& name, const CommandContext& context);
 
 struct LogsFlags {
   std::string name;
   std::string role;   // empty: all
-  int64_t rank = -1;  // of servers: the partition; -1: all
+  int64_t rank = -1;  // view::JobPod::rank; -1: all
   bool follow = false;
   bool previous = false;
   bool timestamps = false;
-  int64_t tail_lines = -1;  // of each pod; -1: all
+  int64_t tail_lines = -1;  // of each program container; -1: all
   size_t max_pods = 64;     // more program containers than this are an error (ResourceExhausted)
 };
-// Prints the log lines of the selected pods, each after "[role-rank]".
+// Prints the log lines of the selected pods, each after a label such as "[trainer-0]".
 Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context);
 
 // Explains on one screen why the job has failed or makes no progress.
@@ -51,7 +51,7 @@ struct FetchFlags {
   bool as_json = false;
   bool quiet = false;
 };
-// Downloads the job's outputs and prints the files, as JSON if flags.as_json.
+// Downloads the job's outputs and prints a report that lists the files, as JSON if flags.as_json.
 Result<int> Fetch(const FetchFlags& flags, const CommandContext& context);
 
 enum class SuspendAction { kSuspend, kResume };

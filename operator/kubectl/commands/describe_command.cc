@@ -1,5 +1,6 @@
 // Collects the objects that explain the job's state: the job, its pods, the failed pod's last log lines, and warnings.
-// Only the job is required. Objects that the user may not read are left out, and a note says so.
+// Pods that the user has no permission to read and warnings that cannot be read are left out with a note. A log that
+// cannot be read is replaced by the reason.
 #include "operator/kube/api_error.h"
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/job_reader.h"

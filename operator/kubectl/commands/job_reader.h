@@ -10,7 +10,7 @@
 
 namespace espalier::ctl::kubectl {
 
-// Returns the job, or NotFound with its name and namespace. Other errors are those of ApiClient.
+// Returns the job, or NotFound with its name and namespace. Other errors are those of ApiClient and ParseDistTraining.
 Result<api::DistTraining> ReadJob(const CommandContext& context, const std::string& name);
 // Returns the jobs of a namespace, or of all namespaces if `name_space` is "", sorted by namespace and name. Objects
 // that cannot be parsed are left out.
@@ -22,7 +22,8 @@ Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const 
 // Returns the newest `count` events about the DistTraining itself, oldest first.
 Result<std::vector<view::JobEvent>> ReadJobEvents(const CommandContext& context, const api::DistTraining& training,
                                                   size_t count);
-// Returns the newest `count` warnings about the job, its children and these pods, oldest first.
+// Returns the newest `count` Warning events about the job, its children, these pods and the pod of status.lastError,
+// oldest first.
 Result<std::vector<view::JobEvent>> ReadWarnings(const CommandContext& context, const api::DistTraining& training,
                                                  const std::vector<view::JobPod>& pods, size_t count);
 

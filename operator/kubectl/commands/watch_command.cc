@@ -40,8 +40,8 @@ class LiveView {
   }
 
  private:
-  // Returns the current time for lines that are compared: the time of the last progress report. So a line counts as new
-  // only if the status has changed, not because the ages in it have grown.
+  // Returns the time that lines are formatted with when they are compared: that of the last progress report, not the
+  // current time. So a line counts as new only if the status has changed, not because the ages in it have grown.
   static kube::WallTime ComparisonTime(const api::DistTraining& training) {
     return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
   }

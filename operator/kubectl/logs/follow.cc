@@ -165,7 +165,7 @@ class Following {
   std::stop_source stop_;
   Mutex printing_;
   Mutex mutex_;
-  // The followed logs: pod, uid and container.
+  // The logs that are or were followed, which Begin does not start again: pod, uid and container.
   std::set<std::tuple<kube::ObjectKey, std::string, std::string>> begun_ ABSL_GUARDED_BY(mutex_);
   size_t num_running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -10,14 +10,14 @@
 
 namespace espalier::ctl::logs {
 
-// The state of a container whose log has ended or broken off.
+// The state of a container whose log has ended, broken off or been silent for longest_silence.
 enum class ContainerLife {
   kActive,  // it runs, or the kubelet starts it again
   kEnded,   // it has ended for good; its log can still be read
   kGone,    // its pod was deleted
 };
 
-// Callbacks that find pods. Called by several threads.
+// Callbacks that find pods. `find` is called by the thread of Follow, `check` by the threads of the logs.
 struct PodFinder {
   struct Found {
     std::vector<LogSource> sources;  // all containers that have started, on each call
@@ -35,12 +35,15 @@ struct FollowOptions {
   // After this time without a line, the state of the container is checked: the streams of a node that has died stay
   // open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);
-  int max_tries = 30;  // consecutive failures after which a log is dropped, or the search for pods ends Follow
+  // After so many consecutive failures to read a log or the state of its container, the log is dropped. After so many
+  // failures of PodFinder::find, or one that cannot be retried, Follow returns the error.
+  int max_tries = 30;
 };
 
 // Blocks until all logs have ended and no more pods will be created (OK), `stop` is requested (Cancelled), printing
 // fails, or finding pods fails. `printer` is called by one thread at a time. Returns ResourceExhausted for more than
-// max_logs logs. A log that has been read up to its container's end is not opened again.
+// max_logs logs at the same time, or if a thread cannot be started. A log that has been read up to its container's end
+// is not opened again.
 Status Follow(client::HttpTransport& transport, const PodFinder& finder, const FollowOptions& options,
               const LogPrinter& printer, const std::stop_token& stop);
 

@@ -1,5 +1,5 @@
 // Several lines may have the same time, so the position is the newest time and the number of lines read with that time.
-// After Resume, lines with an older time are skipped, and of the lines with exactly that time as many as were read
+// After Resume, Accept skips the lines with an older time, and as many lines with exactly that time as were read
 // before.
 #include "operator/kubectl/logs/log_position.h"
 
@@ -17,7 +17,7 @@ bool LogPosition::Accept(const LogLine& line) {
     if (*line.time == *last_ && num_to_skip_-- > 0) return false;
     is_catching_up_ = false;
   }
-  if (!last_ || *line.time > *last_) {  // false after a node's clock was set back
+  if (!last_ || *line.time > *last_) {  // the time may also be older, after a node's clock was set back
     last_ = line.time;
     num_at_last_ = 0;
   }

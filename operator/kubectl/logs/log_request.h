@@ -12,8 +12,8 @@ namespace espalier::ctl::logs {
 struct LogOptions {
   std::string container;
   bool follow = false;                  // the response continues while the container runs
-  bool previous = false;                // of the container before its last restart
-  std::optional<int64_t> tail_lines;    // only this number of last lines
+  bool previous = false;                // the log of the container before its last restart
+  std::optional<int64_t> tail_lines;    // the maximum number of lines, counted from the end
   std::optional<kube::WallTime> since;  // in whole seconds, the precision of API server and kubelet
   std::optional<int64_t> limit_bytes;   // of the response
 };

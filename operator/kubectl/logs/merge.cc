@@ -1,6 +1,6 @@
 // A k-way merge: one line of each log is in memory, and the earliest is printed and replaced by the next line of its
-// log. A log's sort key never decreases, so its lines stay in order even if its node's clock was set back. The first
-// lines are read in parallel, so that the logs of an unreachable node cost only one timeout.
+// log. A line's sort key is the latest time in its log so far, because a line may lack a time and a node's clock may be
+// set back. The first lines are read in parallel, so that the logs of an unreachable node cost only one timeout.
 #include "operator/kubectl/logs/merge.h"
 
 #include <algorithm>

@@ -15,9 +15,9 @@ struct LogPrinter {
   std::function<void(const LogSource&, const Status&)> problem;
 };
 
-// Prints the logs. The first line of each log is read by its own thread. Lines of one pod keep their order even if its
-// clock was set back. Memory: one line per log, and the bytes that the transport reads ahead. Returns an error of
-// `printer.line`, Cancelled, or, if no log could be read at all, the error of the first one.
+// Prints the logs. The first line of each log is read by its own thread. Lines of one log keep their order even if its
+// node's clock was set back. Memory: one line per log, and the bytes that the transport reads ahead. Returns an error
+// of `printer.line`, Cancelled, or, if no log could be read at all, the error of the first one.
 Status PrintMerged(client::HttpTransport& transport, const std::vector<LogSource>& sources, const LogOptions& options,
                    const LogPrinter& printer, const std::stop_token& stop);
 

@@ -37,7 +37,7 @@ Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
   RETURN_IF_ERROR(kube::CheckKey(kube::kPods, source_.pod));
   LogOptions options = options_;
   options.since = position_.since();
-  // tailLines counts from the end, and could omit lines written since then.
+  // tailLines counts from the end of the log, and could omit lines written after that time.
   if (options.since) options.tail_lines.reset();
   ASSIGN_OR_RETURN(client::HttpTransport::Stream stream,
                    transport_.Open(LogRequest(source_.pod, options), deadline, stop));

@@ -27,12 +27,13 @@ class PodLog {
   const LogSource& source() const { return source_; }
 
   // Returns the next line, or nullopt when the log has ended; a later call returns lines that were written since. A
-  // broken connection is opened again at once, with at most three attempts in a row. Returns NotFound if there is no
-  // such pod; InvalidArgument if the container has no log (yet); DeadlineExceeded if no line arrived by the deadline;
-  // Cancelled; ResourceExhausted if a line exceeds the transport's limit.
+  // broken connection is opened again at once, with at most three attempts in a row; then its error is returned
+  // (Unavailable or FailedPrecondition). Returns NotFound if there is no such pod; InvalidArgument if the container has
+  // no log (yet); DeadlineExceeded if no line arrived by the deadline; Cancelled; ResourceExhausted if a line exceeds
+  // the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
-  // Stops following: later calls of Next return only lines that the log contains when they read it.
+  // Stops following: at the end of the log, later calls of Next return nullopt instead of waiting for more lines.
   void StopFollowing();
 
  private:

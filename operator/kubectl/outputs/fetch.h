@@ -29,14 +29,15 @@ struct FetchOptions {
 struct FetchReport {
   uint64_t incarnation = 0;
   std::vector<std::string> files;                  // paths relative to the folder
-  uint64_t bytes = 0;                              // of all files
+  uint64_t bytes = 0;                              // of all chosen files
   uint64_t fetched_bytes = 0;                      // the rest was present already
   std::map<std::string, std::string> not_written;  // outputs that the run could not write, with the reasons
 };
 
 // Fetches the chosen outputs of the run at `prefix`. Returns NotFound if nothing has been committed; FailedPrecondition
-// if the folder holds another run's outputs; InvalidArgument if the manifest is too large or names impossible files;
-// AlreadyExists if the folder holds a different result.json without a manifest. Other errors are those of
+// if the folder holds the outputs of another run or incarnation; InvalidArgument if a choice is unknown, or if the
+// manifest is too large or has file names that must not be written to the folder; AlreadyExists if the folder has no
+// manifest and its result.json differs; Unavailable if another fetch uses the folder. Other errors are those of
 // MakeLocalFile.
 Result<FetchReport> FetchOutputs(storage::ObjectStore& store, const std::string& prefix, const FetchOptions& options);
 

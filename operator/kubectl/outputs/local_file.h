@@ -19,7 +19,8 @@ struct LocalFileOptions {
 
 // Returns the number of bytes fetched; 0 if the file is present already. Returns AlreadyExists if a different file has
 // the name (it is kept); Unavailable if another process is downloading it; DataLoss if the object does not match
-// `file`; ResourceExhausted if the disk is full (no partial file is left). Other errors are the store's.
+// `file`; ResourceExhausted if the disk is full (no partial file is left). Other errors are those of
+// storage::DownloadBlocks and of the local file system.
 Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& key, const format::FileEntry& file,
                                const std::filesystem::path& path, const LocalFileOptions& options);
 

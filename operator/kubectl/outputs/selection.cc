@@ -8,7 +8,7 @@ namespace {
 
 constexpr char kAll[] = "all";
 
-// By choice, the kinds of format::OutputFile.
+// Maps each choice to the kinds of format::OutputFile that it selects.
 const std::map<std::string, std::set<std::string>>& KindsByChoice() {
   static const auto* const kinds = new std::map<std::string, std::set<std::string>>{
       {"model", {"model"}},

@@ -1,5 +1,6 @@
-// Rows are counted in characters, so the input must be Printable. WrapLine breaks at the last space that fits. If the
-// word after that space is longer than a row, it breaks inside the word instead, so that no row is nearly empty.
+// The width of a row is counted in characters, so the input must be a result of Printable. WrapLine breaks at the last
+// space that fits. If the word after that space is longer than a row, it breaks inside the word instead, so that no row
+// is nearly empty.
 #include "operator/kubectl/text/fit.h"
 
 #include <algorithm>

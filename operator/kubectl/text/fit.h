@@ -7,8 +7,8 @@
 
 namespace espalier::ctl::text {
 
-// The most rows that one line of a log or list may take. Three rows usually show the message of a JSON line, which
-// follows the time and the source.
+// The most rows that LastRows gives to one line. In three rows a JSON log line usually fits up to the end of its
+// message, which follows the time, the level and the role.
 inline constexpr size_t kMaxRowsPerLine = 3;
 
 // Returns the lines without their newlines; an empty text has none.
@@ -22,7 +22,8 @@ std::vector<std::string> WrapLine(std::string line, size_t width, size_t rows);
 // more lines than rows, shows only the first and the last lines.
 std::string FitText(std::string_view text, size_t width, size_t rows);
 
-// Returns the last lines, wrapped, as many as fit into `rows` rows.
+// Returns the rows of the last lines, wrapped into at most kMaxRowsPerLine rows each: as many lines as fit into `rows`
+// rows. The first of them may be shortened to the rows that are left.
 std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t width, size_t rows);
 
 // Returns a number of rows for each entry, at most wanted[i] and `rows` in total. Rows are assigned one at a time to

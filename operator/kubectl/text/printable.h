@@ -13,11 +13,11 @@ enum class Spacing {
 };
 
 // Replaces control characters (C0, DEL, C1), line and paragraph separators, characters that change the direction of
-// text, and bytes that are not UTF-8 by visible escapes: \x1b, \u202e. All other text stays.
+// text, U+FEFF, and bytes that are not UTF-8 by visible escapes: \x1b, \u202e. All other text stays.
 std::string Printable(std::string_view text, Spacing spacing = Spacing::kOneLine);
 
-// Returns the number of columns that the text takes: code points, for Printable text without combining or wide
-// characters.
+// Returns the number of code points. For Printable text without combining or wide characters, it is the number of
+// terminal columns.
 size_t DisplayWidth(std::string_view text);
 
 // Returns the first `count` characters, or all if there are fewer.

@@ -10,7 +10,7 @@ class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
 
-  // Adds a row with as many cells as the header has. Cells may hold any bytes: they are made Printable.
+  // Adds a row with as many cells as the header has. Cells may hold any bytes; Printable (printable.h) escapes them.
   void Add(std::vector<std::string> row);
   bool empty() const { return rows_.size() == 1; }
   // Returns one line per row: `indent` spaces, columns three spaces apart, no trailing spaces.

@@ -7,15 +7,17 @@
 
 namespace espalier::ctl::view {
 
-// Returns the meaning of an exit code: from docs/exit-codes.md for Espalier's processes, signals by name.
+// Returns the meaning of an exit code: that in docs/exit-codes.md, "killed by signal 9 (SIGKILL)" for 128 + signal, or
+// "a code of the program".
 std::string ExitCodeText(int code);
 
-// Returns the reason that the user should act on: for a job that exceeded its backoffLimit, the cause of the last
-// failure; for a job that does not proceed, its blocker. Empty: there is none.
+// Returns the reason that the user should act on. For a failed job, this is the reason of the condition Failed, or the
+// cause of the last failure if the job exceeded its backoffLimit. For a job that has not ended, it is the reason of the
+// last error or the blocker. Empty: there is none.
 std::string ReasonToActOn(const api::Status& status);
 
-// Returns advice on what to do about `reason`. `role` ("trainer"), if not empty, decides which fields of the document
-// the advice names. `message` came with the reason. Empty for a reason that is not one of the operator's.
+// Returns advice on what to do about `reason`; empty if there is none for it. The advice names fields of `role`
+// ("trainer"), or "spec.<role>" if `role` is empty. `message` came with the reason.
 std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message = "");
 
 }  // namespace espalier::ctl::view

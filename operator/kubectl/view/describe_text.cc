@@ -1,6 +1,6 @@
-// On a terminal the text must fit one screen. Fields come first, each with its own limit of rows; the remaining rows
-// are shared by the log tails and warnings, which keep their newest lines. All text from the cluster is made Printable
-// before it is measured.
+// On a terminal the text must fit one screen. Each field has its own limit of rows. The log tails and warnings share
+// the rows that the fields leave, and keep their newest lines. All text from the cluster is made Printable before it is
+// measured.
 #include "operator/kubectl/view/describe_text.h"
 
 #include <algorithm>

@@ -18,7 +18,8 @@ struct JobEvent {
   int64_t count = 1;
 };
 
-// Parses an Event of "v1". The API server serves events of both API groups in this version.
+// Parses an Event of apiVersion "v1", in which the API server also serves the events that were written with
+// apiVersion "events.k8s.io/v1".
 Result<JobEvent> ParseJobEvent(const kube::Json& object);
 
 // Returns the newest `count` events, the newest last.

@@ -13,14 +13,15 @@ namespace espalier::ctl::view {
 struct JobPod {
   kube::Pod pod;
   api::Role role = api::Role::kTrainer;
-  int64_t rank = 0;     // of a partitioner, sampler or trainer pod; for a server, its partition
+  // The pod's number in its role: the partition of a server, the rank of a trainer if its pod has only one trainer.
+  int64_t rank = 0;
   int64_t attempt = 0;  // the trainers' incarnation or the partitioner's attempt; 0 for servers and samplers
 };
 
 // Returns the pod with its role, rank and attempt, which are read from its labels; nullopt for a pod without a role.
 std::optional<JobPod> ToJobPod(kube::Pod pod);
 
-// Returns the pod's label, such as "trainer-0".
+// Returns the name of the pod in output, such as "trainer-0".
 std::string MakeLabel(const JobPod& member);
 
 // Returns the containers that run the role's program (api/program_container.h), in the order of their numbers. Those

@@ -13,8 +13,8 @@ class Painter {
  public:
   explicit Painter(const text::Output& out) : out_(out) {}
 
-  // Replaces the lines painted before. Lines must be Printable. They are cut to the terminal's width, because a wrapped
-  // line could not be overwritten.
+  // Replaces the lines painted before. The lines must be results of text::Printable. They are cut to the terminal's
+  // width, because a wrapped line could not be overwritten.
   Status Paint(const std::vector<std::string>& lines);
 
  private:

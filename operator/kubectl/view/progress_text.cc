@@ -64,7 +64,7 @@ std::string ProgressText(const api::DistTraining& training, WithBar with_bar, st
     text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
   }
   if (epochs_per_minute && !is_in_other_phase) text += "  " + FormatSignificant(*epochs_per_minute, 3) + " epochs/min";
-  // The client that wrote status.progress did not set lastUpdated.
+  // Without lastUpdated the age is unknown: the client that wrote status.progress did not set it.
   if (progress->last_updated == kube::WallTime()) return text;
   return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
 }

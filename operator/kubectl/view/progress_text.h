@@ -8,13 +8,13 @@
 
 namespace espalier::ctl::view {
 
-// Measures epochs per minute from the progress of rank 0 since the first call. It measures by percent, because progress
-// arrives every 15 s and an epoch may take hours. Owned by one thread.
+// Measures epochs per minute from the progress of rank 0 since the first call. Uses the percentage, not the epoch
+// number, because an epoch may take hours. Owned by one thread.
 class EpochRate {
  public:
   void Observe(const api::DistTraining& training);
-  // Returns nullopt until the rate is known; each new incarnation resets it. In phases other than training the rate
-  // does not change.
+  // Returns nullopt until the rate is known, and always for a user's program. The measurement begins again with each
+  // new incarnation, and if the percentage becomes smaller. In phases other than training the rate does not change.
   std::optional<double> epochs_per_minute() const { return rate_; }
 
  private:
@@ -31,7 +31,8 @@ class EpochRate {
 enum class WithBar { kNo, kYes };
 
 // Returns "[=====>    ] 42.0 %  epoch 25 of 60  4 min 10 s left  12.3 epochs/min  (5s ago)"; empty without progress. In
-// phases other than training the phase replaces the rate: "100.0 %  epoch 60 of 60  embedding 40.0 %  (5s ago)".
+// phases other than training the phase replaces the rate: "100.0 %  epoch 60 of 60  embedding 40.0 %  (5s ago)". For a
+// job that has ended, the text ends after the epoch.
 std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
                          kube::WallTime now);
 

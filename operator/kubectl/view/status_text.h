@@ -31,10 +31,10 @@ std::string AttemptsText(const api::DistTraining& training);
 // Returns "trainer cora-trainer-1-0-x: OOMKilled: the container used more memory than its limit (exit code 137)".
 std::string LastErrorText(const api::LastError& error);
 
-// The column at which values of fields begin.
+// The column, counted from 0, at which values of fields begin.
 inline constexpr size_t kValueColumn = 13;
 
-// Returns "Name:       value". Further lines of the value are indented to kValueColumn. The value is made Printable.
+// Returns "Name:        value\n". Further lines of the value are indented to kValueColumn. The value is made Printable.
 std::string Field(const std::string& name, const std::string& value);
 
 }  // namespace espalier::ctl::view

@@ -17,9 +17,9 @@
 // have the version that it reads. A step is complete when all ranks have called Step, with or without gradients; a rank
 // that is ahead waits in its next step.
 //
-// Guarantees: the order in which the ranks call Step and repeated messages do not change the rows. With one rank the
-// rows have the same bits under every partitioning. Initial values depend only on (seed, row space, name, original id,
-// column). client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them
+// Guarantees: the rows depend neither on the order in which the ranks call Step nor on repeated messages. With one rank
+// the rows have the same bits under every partitioning. Initial values depend only on (seed, row space, name, original
+// id, column). client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them
 // (SavedLearnableRows).
 #pragma once
 
@@ -40,12 +40,12 @@ namespace espalier::client {
 struct EmbeddingTableOptions {
   sampler::RowSpace rows;  // the nodes or edges of a type, or RowSpace::Own(number of rows)
   int64_t size = 0;        // values per row, at least 1
-  std::string name;        // must pass graph::CheckName; unique in a job among the embeddings of a row space
+  std::string name;        // must pass graph::CheckName; unique in a job among the tensors and columns of a row space
   sampler::Initializer initializer = sampler::Initializer::Zeros();
   // SparseOptimizer::duplicates selects whether several gradients of one row in one step are summed or averaged.
   sampler::SparseOptimizer optimizer = {};
   DType dtype = DType::kF32;                        // of transferred rows: F32, F16 or BF16; updates use F32
-  std::chrono::milliseconds call_timeout{600'000};  // of each call that has no deadline argument
+  std::chrono::milliseconds call_timeout{600'000};  // of each call without a deadline, and of sending gradients
   std::stop_token stop = {};                        // a stop request ends Create with Cancelled
 };
 
@@ -77,7 +77,8 @@ class EmbeddingTable {
   // `ids`, which are global ids and may repeat. Rows of F16 and BF16 are converted to float. `out` belongs to the
   // caller; nothing writes to it after the call has returned.
   Status GatherRowsInto(std::span<const int64_t> ids, std::span<float> out, std::optional<Deadline> deadline = {});
-  // Returns the rows `rows` in new memory: EmbeddingTableOptions::dtype [rows.size(), size()].
+  // Like GatherRowsInto, but returns new memory: EmbeddingTableOptions::dtype [rows.size(), size()]. `rows` are the
+  // global ids.
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {});
 
   // Ends the step: sends `gradients`, float [ids.size(), size()], row-major, of the rows of `ids`, which are global

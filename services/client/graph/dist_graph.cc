@@ -1,6 +1,7 @@
-// DistGraph validates types and ids, adds the context's deadline and forwards each query to sampler::PartitionedGraph,
-// which splits it by owner and merges the responses in the order of the request. SampleNeighbors translates its options
-// to one HopQuery with an entry per edge type; ToBlock numbers the nodes of the result without further requests.
+// DistGraph forwards each query to sampler::PartitionedGraph, with the context's deadline unless the caller gives one.
+// PartitionedGraph splits the query by owner and merges the responses in the order of the request. SampleNeighbors
+// checks types and ids and translates its options to one HopQuery with an entry per edge type; ToBlock numbers the
+// nodes of the result without further requests.
 #include "services/client/graph/dist_graph.h"
 
 #include <algorithm>

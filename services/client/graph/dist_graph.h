@@ -1,9 +1,9 @@
 // Read access to a partitioned graph. Its partitions may be on graph servers or in this process. Counterpart of DGL's
 // DistGraph.
 //
-// Ids are global and per type (graph/ids.h); ToGlobalIds translates original ids to global ids. A query is sent to all
-// owners concurrently, as one request per partition. A query ends at its deadline, by default the context's
-// call_timeout from now, or when the deadline's stop is requested (Deadline::OrStop). The graph remains usable.
+// Ids are global and per type (graph/ids.h); ToGlobalIds translates original ids to global ids. A query is split by
+// owner, and all owners are queried concurrently. A query fails when its deadline passes (by default, the context's
+// call_timeout from now) or the deadline's stop is requested (Deadline::OrStop); the graph remains usable.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ using NodesByType = std::map<NodeTypeId, std::vector<GlobalNodeId>>;
 // is absent is not sampled.
 using Fanouts = std::map<EdgeTypeId, int32_t>;
 
-// The in-edges of the seeds that were sampled in one hop, for one edge type.
+// The in-edges of one edge type that one hop sampled for the seeds.
 struct FrontierRelation {
   EdgeTypeId edge_type;
   std::vector<GlobalNodeId> destinations;  // [D] seeds of the edge type's destination type
@@ -61,8 +61,8 @@ struct DrawOptions {
   // Temporal sampling (draw.time_column): for each seed type, one time per seed. An in-edge that is later than its
   // seed's time is not sampled.
   std::map<NodeTypeId, std::vector<int64_t>> times = {};
-  // Edges to exclude by edge type, given by their endpoints, in any order. They are excluded before sampling, so other
-  // edges fill the fan-out. (DGL's exclude_edges takes ids; FindEdges returns the endpoints of ids.)
+  // By edge type, the endpoints of the edges to exclude, in any order. They are excluded before sampling, so other
+  // edges fill the fan-out. (DGL's exclude_edges takes edge ids; FindEdges returns their endpoints.)
   std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded = {};
 };
 
@@ -191,11 +191,11 @@ class DistGraph {
   //
   // A function that changes tensors must be called with TensorEffect::kChanges, every other function with kNone
   // (InvalidArgument otherwise). With kChanges the function runs exactly once on each server, or at most once if a
-  // connection error or a timeout is returned. A message of the call that arrives late has no effect once the server
-  // has applied a later change by this program. FailedPrecondition: the function itself returned it, or the function
-  // has run but its response is lost. The call and this program's writes to the same server share a window of 4096
-  // sequence numbers: while the function runs, at most 4095 later writes are applied, and further writes are retried
-  // until the function has ended.
+  // connection error or a timeout is returned. If the call's message arrives after the call has ended, and the server
+  // has applied a later change by this program, the message has no effect. FailedPrecondition: the function returned
+  // it, or the function has run but its response is lost. The call and this program's writes to the same server share a
+  // window of 4096 sequence numbers: while the function runs, at most 4095 later writes are applied, and further writes
+  // are retried until the function has ended.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
                                    TensorEffect effect = TensorEffect::kNone,
                                    std::optional<Deadline> deadline = {}) const;
@@ -210,8 +210,9 @@ class DistGraph {
   std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
   // Returns the default deadline of calls: the context's call_timeout from now.
   Deadline CallDeadline() const { return Deadline::After(context_.call_timeout).OrStop(stop_); }
-  // Returns a handle whose CallDeadline also ends when `stop` is requested. Use it to stop functions that take a graph
-  // but no deadline. Objects that such functions return, for example a DistTensor, keep the handle and its stop.
+  // Returns a handle whose CallDeadline also ends when `stop` is requested; `stop` replaces this handle's stop. Use it
+  // to stop functions that take a graph but no deadline. Objects that such functions return, for example a DistTensor,
+  // keep the handle and its stop.
   DistGraph WithStop(std::stop_token stop) const {
     DistGraph graph = *this;
     graph.stop_ = std::move(stop);

@@ -13,9 +13,9 @@
 //
 // MiniBatch::links has the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h). The
 // layers are the neighborhoods of all endpoints, sampled without the seed edges (exclude_batch). Batches are returned
-// in step order. A batch is a pure function of (edges, seed, epoch, step, rank), specified in docs/edge-tasks.md; it
-// does not depend on the number of threads, sampler processes or partitions. Every rank gets the same number of
-// batches; a rank's share of a batch may be empty.
+// in step order. A batch is a pure function of (edges, seed, epoch, step, rank, world size) and, with several ranks, of
+// the partition book (sampler::PositionsOfShare), specified in docs/edge-tasks.md; it does not depend on the number of
+// threads or sampler processes. Every rank gets the same number of batches; a rank's share of a batch may be empty.
 #pragma once
 
 #include <map>
@@ -50,10 +50,10 @@ struct EdgeLoaderOptions {
   // random stream of this rank. kInDegree samples from the destinations of the list, or of the split's training part.
   // kUniform with a count of 0 means no negatives, for edge classification and regression.
   sampler::NegativeSpec negatives;
-  // Excludes the seed edges and their reverses (reverse_types), given by their endpoints, from sampling in every hop.
-  // They are excluded before sampling, so other edges fill the fan-out. (DGL's exclude='self' and 'reverse_types'.) For
-  // a split, or a list that is the same on all ranks, the seed edges of all ranks in the step are excluded; with an
-  // EdgeShare, only those of this rank.
+  // Excludes the seed edges and their reverses (reverse_types) from sampling in every hop. Edges are compared by their
+  // endpoints, so edges parallel to a seed edge are excluded too. They are excluded before sampling, so other edges
+  // fill the fan-out. (DGL's exclude='self' and 'reverse_types'.) For a split, or a list that is the same on all ranks,
+  // the seed edges of all ranks in the step are excluded; with an EdgeShare, only those of this rank.
   bool exclude_batch = true;
   // Key: an edge type of the loader. Value: the edge type that has the same edges with source and destination swapped,
   // which may be the key itself.
@@ -62,9 +62,9 @@ struct EdgeLoaderOptions {
   int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
   uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
   bool want_edge_ids = false;      // whether blocks contain the ids of sampled edges
-  // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A loader over a list
-  // with ids always returns them. For a split, each pair of nodes must be exactly one edge of the graph, or the split
-  // must give its edge number.
+  // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A list must have ids if
+  // this is set; a loader over a list with ids returns them even if it is not set. For a split without edge numbers
+  // (docs/graph-formats.md), each pair of nodes must be exactly one edge of the graph.
   bool want_pair_ids = false;
   // Labels and other columns of the seed edges, returned in LinkSeeds::rows; for loaders with one edge type. For a
   // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: columns of
@@ -119,8 +119,8 @@ class EdgeDataLoader {
   // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
   // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
-  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
-  // these codes, later calls return nullopt.
+  // was requested. After either, the caller may request the batch again. A query of the batch can fail with the same
+  // codes; this is an error as in Next, and later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

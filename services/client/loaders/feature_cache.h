@@ -1,6 +1,6 @@
-// A data loader's cache for feature rows that are stored on other machines. The loader samples mini-batches some steps
-// before their rows are read, so the cache can keep the rows that will be read soonest. The cache reduces the number of
-// rows that graph servers send; it does not change their values.
+// A data loader's cache for feature rows that are requested from graph servers. The loader samples mini-batches some
+// steps before their rows are read, so the cache can keep the rows that will be read soonest. The cache reduces the
+// number of rows that graph servers send; it does not change their values.
 //
 //   ASSIGN_OR_RETURN(options.feature_cache,
 //                    FeatureCache::Make(*graph, {.columns = {{paper, "feat"}}, .memory_bytes = uint64_t{2} << 30}));

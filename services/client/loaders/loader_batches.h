@@ -16,8 +16,9 @@ enum class SampledBy {
   kThisProcess,  // on threads of the loader
   // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. Restricted to
   // the training part of a split that all ranks share. Samplers serve one job: SessionOptions::job must be its name,
-  // and the seed, batch size, split, number of layers and the sampling of neighbors and negatives must be those of its
-  // spec.training. Otherwise the loader's Next returns FailedPrecondition and names the first difference.
+  // and the seed, batch size, split, number of layers, SamplingSpec::draw and seed_time_column, negatives, label and
+  // excluded edges must be those of its spec.training; fan-outs may differ. Otherwise the loader's Next returns
+  // FailedPrecondition and names the first difference.
   kSamplers,
 };
 
@@ -33,8 +34,8 @@ struct LoaderSampling {
 
 // Creates a source of mini-batches. `seeds` are the seeds of a list; null: the seeds of the split that `plan` names.
 // `graph` and `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler
-// processes, InvalidArgument if they do not sample batches of this kind. Errors of a feature cache: those of
-// FeatureCache::SampleAhead.
+// processes, InvalidArgument if `seeds` is not null, and those of RemoteMiniBatchSource::Make. Errors of a feature
+// cache: those of FeatureCache::SampleAhead.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
                                                                     const LoaderSampling& options);

@@ -26,8 +26,8 @@ LoaderSampling MakeSampling(const NodeLoaderOptions& options) {
           .feature_cache = options.feature_cache};
 }
 
-// Creates a source over a list of nodes for `rank` of `num_trainers` trainers. An epoch has `positions` seeds, at least
-// nodes.size(); positions after the last node have no seed.
+// Creates a source over a list of nodes for `rank` of `num_trainers` trainers. `positions`, at least nodes.size(), is
+// the number of seed positions of an epoch; positions after the last node have no seed.
 Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
                                     uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, options));

@@ -1,4 +1,4 @@
-// Data loader over seed nodes that prefetches mini-batches. Counterpart of DGL's DistNodeDataLoader.
+// Data loader over seed nodes, with prefetching. Counterpart of DGL's DistNodeDataLoader.
 //
 //   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};
 //   ASSIGN_OR_RETURN(auto loader, NodeDataLoader<Batch>::Make(*graph, train_nodes, options, collate));
@@ -9,9 +9,10 @@
 //     ...
 //   }
 //
-// Batches are returned in step order. A batch is a pure function of (nodes, seed, epoch, step, rank); it does not
-// depend on the number of threads, sampler processes or partitions. Every rank gets the same number of batches; a
-// rank's share of a batch may be empty.
+// Batches are returned in step order. A batch is a pure function of (nodes, batch size, shuffle, sampling, epoch, step,
+// rank, world size) and, with several ranks, of the partition book (sampler::ShareOfBatch). It does not depend on the
+// number of threads or sampler processes. Every rank gets the same number of batches; a rank's share of a batch may be
+// empty.
 #pragma once
 
 #include <memory>
@@ -42,9 +43,11 @@ struct NodeLoaderOptions {
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
-  uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
-  bool want_edge_ids = false;      // whether blocks contain edge ids
-  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports NodesOfSplit only
+  // At least 1: number of batches that are sampled ahead (with kSamplers, by each sampler process), and number of
+  // batches that `collate` converts ahead.
+  uint32_t batches_ahead = 2;
+  bool want_edge_ids = false;                      // whether blocks contain edge ids
+  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports only the training part of a NodesOfSplit
   // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
   // that the cache keeps the rows that are read next. Null: no cache.
   std::shared_ptr<FeatureCache> feature_cache = {};
@@ -56,9 +59,9 @@ struct NodeLoaderSource {
   std::unique_ptr<NodeListSeeds> seeds;               // null: seeds are read from the graph's splits
   std::unique_ptr<sampler::MiniBatchSource> batches;  // references `seeds`
 };
-// Creates the source of a NodeDataLoader. InvalidArgument: nodes or options do not fit the graph. NotFound: there is no
-// such split. FailedPrecondition: SampledBy::kSamplers without sampler processes, or another loader uses the feature
-// cache.
+// Creates the source of a NodeDataLoader. InvalidArgument: nodes, options and graph do not fit together. NotFound:
+// there is no such split. FailedPrecondition: SampledBy::kSamplers without sampler processes, or another loader uses
+// the feature cache.
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
                                               const NodeLoaderOptions& options);
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,

@@ -1,5 +1,5 @@
-// A step is a range of positions of the shuffled or unshuffled list. Positions after the last node have no seed, so the
-// last batches of a rank with fewer nodes than the largest share are short or empty.
+// A step is a range of positions of the shuffled or unshuffled list. Positions after the last node have no seed. A rank
+// that has fewer nodes than another rank has such positions, so its last batches are short or empty.
 #include "services/client/loaders/node_list_seeds.h"
 
 #include <algorithm>

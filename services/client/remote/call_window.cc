@@ -1,4 +1,4 @@
-// Start requests the first max_in_flight pieces. Each completed call then requests the next piece, or decrements
+// Start() requests the first max_in_flight pieces. Each completed call then requests the next piece, or decrements
 // in_flight_ if there is none or the query has failed; the call that decrements it to 0 calls `done`. The functions of
 // the PiecewiseRequest and `done` are called without the lock.
 #include "services/client/remote/call_window.h"

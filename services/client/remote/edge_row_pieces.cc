@@ -54,7 +54,7 @@ Result<Tensor> DecodeEdgeRows(const grpc::ByteBuffer& reply, size_t count) {
 }
 
 // Checks that a piece has the dtype and row shape of the first piece. JoinRows allocates memory for all rows according
-// to the first piece, so another piece must fail when it arrives.
+// to the first piece, so a piece that differs from it must fail when it arrives.
 Status CheckSameRowShape(const Tensor& first, const Tensor& rows) {
   const bool is_same = first.dtype() == rows.dtype() && first.shape().size() == rows.shape().size() &&
                        std::equal(first.shape().begin() + 1, first.shape().end(), rows.shape().begin() + 1);

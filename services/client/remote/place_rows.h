@@ -11,8 +11,9 @@
 
 namespace espalier::client {
 
-// Copies the rows of one piece from a frame with header Response to `positions` of the sink. InvalidArgument: the size
-// of the frame's tensor data is not that of positions.size() rows.
+// Copies the rows of `reply`, a frame with a header of type Response, to the sink: row i to sink.out + positions[i] *
+// sink.row_bytes. `positions` is the part of sink.positions that this reply is about. InvalidArgument: the size of the
+// frame's tensor data is not that of positions.size() rows.
 template <class Response>
 Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
   ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));

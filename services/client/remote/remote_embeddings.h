@@ -9,7 +9,7 @@
 
 namespace espalier::client {
 
-// Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
+// Thread-safe. Pending calls do not depend on the lifetime of this object. Calls are retried until the deadline while
 // the server cannot be reached or does not have the version yet; a repeated piece of gradients is applied once.
 class RemoteEmbeddings final : public sampler::PartitionEmbeddings {
  public:

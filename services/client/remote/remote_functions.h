@@ -22,8 +22,9 @@ class RemoteFunctions {
                   std::function<tensor::v1::RequestIdentity()> identity);
 
   // Implements PartitionAccess::CallFunction. Calls that change tensors are numbered and retried until the deadline
-  // while the server cannot be reached. Calls of idempotent functions are retried too; the list of functions, which
-  // says which are idempotent, is queried once. All other calls are not retried.
+  // while the server cannot be reached. Calls of idempotent functions are retried too; all other calls are not. Which
+  // functions are idempotent is read from the server's list, which is queried before the first call that changes no
+  // tensors, and then kept.
   void Call(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
             sampler::Done<Tensor> done);
 

@@ -48,9 +48,10 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   ~RemoteMiniBatchSource() override;
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
-  // Unavailable: no sampler has responded by the deadline; the next call requests the same step. Cancelled: the stop of
-  // the channel or of the deadline was requested, or the epoch was canceled. Unimplemented: a sampler of another
-  // version does not support an option of the specification.
+  // Unavailable: no sampler can be reached before the deadline. DeadlineExceeded: the sampler has not sent the batch by
+  // the deadline. After both, the next call requests the same step. Cancelled: the stop of the channel or of the
+  // deadline was requested, or the epoch was canceled. Unimplemented: a sampler of another version does not support an
+  // option of the specification.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -26,7 +26,8 @@ struct RemoteTensorOptions {
 // of this client.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes` numbers all changes that this client makes on the server of `peer`, including changes by other objects.
+  // `changes` assigns the numbers of all changes that this client makes on the server of `peer`, including changes by
+  // other objects.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,

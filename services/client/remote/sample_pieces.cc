@@ -1,7 +1,7 @@
-// The size of a response depends on in-degrees, which the client does not know. SplitIntoPieces fills each piece up to
-// an estimated size. If the server refuses a piece (ResourceExhausted), SplitInHalves divides its destinations in two;
-// the caller repeats this until the pieces are small enough. Assemble concatenates the tensors of each relation in the
-// order of the pieces, which is the order of the query.
+// The size of a response depends on in-degrees, which the client does not know. SplitIntoPieces fills each piece until
+// the estimated size of its response reaches the limit. If the server refuses a piece (ResourceExhausted),
+// SplitInHalves divides its destinations in two; the caller repeats this until the pieces are small enough. Assemble
+// concatenates the tensors of each relation in the order of the pieces, which is the order of the query.
 #include "services/client/remote/sample_pieces.h"
 
 #include <algorithm>

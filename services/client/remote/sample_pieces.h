@@ -16,7 +16,8 @@ using messages::SampleSpan;
 // unless the piece has a single destination.
 std::vector<SamplePiece> SplitIntoPieces(const sampler::PartitionHopQuery& query, size_t reply_bytes);
 // Returns the two halves, in the order of the query, of a piece that the server has refused as too large. Returns an
-// empty vector if halving would not help: the piece has one destination, or its size does not depend on in-degrees.
+// empty vector if halving would not help: the piece has one destination, or neither the size of its response nor the
+// work for it depends on in-degrees.
 std::vector<SamplePiece> SplitInHalves(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
 // Returns the sample of the complete query. samples[i] are the samples of the spans of pieces[i].

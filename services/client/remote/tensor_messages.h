@@ -14,13 +14,15 @@ namespace espalier::client {
 tensor::v1::TensorId ToProto(const sampler::TensorId& tensor);
 tensor::v1::Initializer ToProto(const sampler::Initializer& initializer);
 
-// Returns the rows of piece number `piece`.
+// A query for many rows is sent in pieces, one call each, of at most `rows_per_call` rows. Returns the rows of piece
+// `piece`, from 0.
 inline std::span<const LocalRowId> SelectPiece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
   const size_t begin = piece * rows_per_call;
   return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
 }
 
-// Returns the number of pieces, at least 1: a query for no rows checks that the tensor or embedding exists.
+// Returns the number of pieces, at least 1, so that a query for no rows still checks that the tensor or embedding
+// exists.
 inline size_t NumPieces(size_t num_rows, size_t rows_per_call) {
   return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
 }

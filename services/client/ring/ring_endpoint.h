@@ -1,5 +1,5 @@
-// Listening port of a rank, and the rendezvous of all ranks: every rank listens and sends a JoinRequest to rank 0. When
-// all ranks have joined, rank 0 responds with their addresses.
+// Listening port of a rank, and the rendezvous of all ranks: every rank listens, and every rank but 0 sends a
+// JoinRequest to rank 0. When all ranks have joined, rank 0 responds with their addresses.
 #pragma once
 
 #include <memory>
@@ -52,7 +52,7 @@ class RingEndpoint {
   // Blocks until all ranks have joined at rank 0 and both neighbors are connected. Rank 0 ignores `rank0_address`.
   // DeadlineExceeded, Unavailable: a rank is missing. Cancelled: RingOptions::stop or the deadline's stop was
   // requested. Aborted: rank 0 has a newer incarnation, or two processes have the same rank. InvalidArgument: rank 0
-  // has another RingOptions::size. ResourceExhausted: the process has no descriptors left.
+  // has another RingOptions::size, or an address is invalid. ResourceExhausted: the process has no descriptors left.
   Status Join(const std::string& rank0_address, const Deadline& deadline);
 
  private:

@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-// Fewer unanswered packets than this are ignored: a packet to a running host may be lost.
+// Fewer unanswered packets than this are ignored: a single packet can be lost although the host is running.
 constexpr int kMinUnanswered = 2;
 
 double Seconds(std::chrono::milliseconds duration) { return std::chrono::duration<double>(duration).count(); }
@@ -23,7 +23,7 @@ Status RingHostWatch::Check(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof(info);
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return Status();
-  // The kernel resets both counts when a packet of the peer arrives.
+  // The kernel resets tcpi_retransmits when the peer acknowledges new data, and tcpi_probes at any acknowledgment.
   if (std::max(info.tcpi_retransmits, info.tcpi_probes) < kMinUnanswered) {
     unanswered_.reset();
     return Status();

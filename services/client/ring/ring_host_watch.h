@@ -2,8 +2,8 @@
 //
 // TCP keepalive does not detect this: the kernel sends keepalive probes only while all sent data is acknowledged.
 // Otherwise it sends retransmissions, or probes of the peer's closed window, for about 15 minutes. TCP_USER_TIMEOUT
-// would end the connection earlier, but it would also end the connection to a rank that is computing and does not read:
-// the window of this rank is closed although its kernel responds. The watch therefore reads from TCP_INFO how many
+// would end the connection earlier, but it would also end the connection to a peer that is computing and does not read:
+// the peer's window is closed although its kernel responds. The watch therefore reads from TCP_INFO how many
 // retransmissions and window probes are unanswered.
 #pragma once
 

@@ -31,7 +31,7 @@ class RingRendezvous {
   // Removes `rank`, whose `connection` has ended, unless the group is complete or the rank has sent a newer request.
   void Remove(uint32_t rank, uint64_t connection) ABSL_LOCKS_EXCLUDED(mutex_);
   // Blocks until the group is complete. DeadlineExceeded: ranks are missing; the message names them. Cancelled:
-  // StopWaiting was called.
+  // StopWaiting was called, or the deadline's stop was requested.
   Result<collective::v1::JoinResponse> AwaitAll(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes AwaitAll return Cancelled while ranks are missing.
   void StopWaiting() ABSL_LOCKS_EXCLUDED(mutex_);

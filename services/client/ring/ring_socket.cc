@@ -130,8 +130,8 @@ Result<RingSocket> RingSocket::Make(Descriptor descriptor, RingTls* tls, TlsSide
   return made;
 }
 
-// Converts the result of an OpenSSL call that did not succeed to an error. Returns OK if the call must be repeated,
-// after the poll events that are stored in `*events`.
+// Returns the error of an OpenSSL call that returned `ssl_result` without success. Returns OK if the call must be
+// repeated after the poll events that this stores in `*events`.
 Status RingSocket::ToError(int ssl_result, short* events) const {
   const int error_number = errno;
   switch (SSL_get_error(session_.get(), ssl_result)) {

@@ -20,7 +20,7 @@ namespace espalier::client {
 // Wakes a thread that polls, by means of an eventfd. Movable; thread-safe.
 class RingWaker {
  public:
-  // ResourceExhausted: the process has no descriptors left.
+  // ResourceExhausted: the process or the host has no descriptors or no memory left.
   static Result<RingWaker> Make();
   void Wake() const;   // makes descriptor() readable
   void Reset() const;  // ends the effect of Wake
@@ -41,7 +41,7 @@ class RingWait {
   const Deadline& deadline() const { return deadline_; }
   const std::stop_token& stop() const { return stop_; }  // the constructor's argument
   // Returns OK while the wait may continue. DeadlineExceeded: the deadline has passed. Cancelled: a stop was requested.
-  // ResourceExhausted: the process had no descriptors left for the constructor.
+  // The error of RingWaker::Make if the constructor could not make its waker.
   Status Check() const;
   // Blocks until a socket has an event or `max_wait` has passed, and sets `revents`. Returns the error of Check if the
   // wait ends earlier. Takes at most 3 sockets; those with a negative descriptor are ignored.
@@ -77,7 +77,7 @@ class RingSocket {
   // Receives available bytes into `bytes`, which must not be empty, and returns their number. After 0, wait for
   // read_events() and call Read again.
   Result<size_t> Read(std::span<std::byte> bytes);
-  // Sends a prefix of `head` and `body`, one after the other, and returns the number of bytes sent. After 0, wait for
+  // Sends the first bytes of the concatenation of `head` and `body`, and returns their number. After 0, wait for
   // write_events() and call Write again with the same bytes.
   Result<size_t> Write(std::span<const std::byte> head, std::span<const std::byte> body = {});
   // Closes the sending direction after the bytes that were written.

@@ -61,8 +61,9 @@ Result<SslContextHandle> ReadContext(const rpc::TlsSettings& settings) {
   SSL_CTX* const made = context.get();
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
-  // No TLS message may follow the handshake: if a rank closes a connection with an unread message, the kernel resets
-  // the connection, and the last bytes that the rank has sent are lost.
+  // OpenSSL must not send session tickets or other messages of its own after the handshake: a rank that only sends
+  // would not read them, and if it closes a connection with unread bytes, the kernel resets the connection, and the
+  // last bytes that it has sent are lost.
   SSL_CTX_set_num_tickets(made, 0);
   SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
   SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -40,7 +40,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
   }
   format::LoadOptions load;
   load.checksums = format::Checksums::kSkip;
-  // Load the same files as the server: other files may not be on this host.
+  // Load only the files that the server has loaded: other files might not be on this host.
   load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition partition,

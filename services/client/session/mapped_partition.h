@@ -12,7 +12,7 @@
 namespace espalier::client {
 
 // Returns whether this process runs on the host of the server as the same user. The test: this process can read the
-// file with the nonce that the server wrote, and its user owns the file.
+// file with the nonce that the server wrote, and the file belongs to this process's user.
 bool RunsOnServerHost(const graph::v1::MappedFiles& files);
 
 // Maps the partition files that the server offers; description.mapped_files must be set. Checksums are not verified,

@@ -47,9 +47,9 @@ struct SessionOptions {
   // Absent: the newest one that the servers have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // for a server of every partition to be up
-  // How long one round of discovery waits for the replicas of a partition; more than 0. Connect does not wait for
-  // slower replicas if another replica has responded.
+  std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition has responded
+  // How long one round of discovery waits for the replicas of partitions that have several; more than 0. Replicas that
+  // respond later are skipped if another replica of their partition has responded.
   std::chrono::milliseconds replicas_timeout{2'000};
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // larger responses are split into several calls
   size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1

@@ -21,7 +21,7 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& loca
   load.data_dir = options.standalone.cache.folder;
   load.cache_bytes = options.standalone.cache.max_bytes;
   load.stop_requested = [stop = options.channel.stop] { return stop.stop_requested(); };
-  // Weighted sampling needs the edge columns with weights.
+  // Sampling by weight, by time or by LABOR, and requests for rows of edges, need the edge columns.
   load.edge_columns = std::any_of(manifest->edge_columns.begin(), manifest->edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   std::vector<graph::Partition> partitions;

@@ -11,7 +11,7 @@ namespace espalier::client {
 // results as with servers but run on the calling thread. Distributed tensors and learnable rows exist only in this
 // process and end with it, so the world size must be 1. InvalidArgument: options.addresses is set too.
 // FailedPrecondition: the partition key differs from options.partition_key, or options.access is Access::kRpc.
-// DataLoss: damaged files. Cancelled: the channel's stop was requested during a download.
+// DataLoss: damaged files. Cancelled: options.channel.stop was requested while partitions were loaded.
 Result<Session> OpenStandalone(const SessionOptions& options);
 
 }  // namespace espalier::client

@@ -6,7 +6,7 @@
 //   ASSIGN_OR_RETURN(auto loader, DistNodeDataLoader::Make(*graph, std::move(mine), options, collate));
 //
 // Not a collective operation: each rank computes its share without communicating with other ranks. Every node is in the
-// share of exactly one rank. Memory: the share, plus nodes_per_request nodes or, for a mask, as many of its values.
+// share of exactly one rank. Memory: the share, plus the nodes or mask values of one query (nodes_per_request).
 #pragma once
 
 #include <span>
@@ -20,12 +20,12 @@ namespace espalier::client {
 
 struct NodeSplitOptions {
   SplitBy by = SplitBy::kEven;
-  uint64_t nodes_per_request = uint64_t{1} << 20;  // nodes per query, at least 1
+  uint64_t nodes_per_request = uint64_t{1} << 20;  // nodes or mask values per query, at least 1
 };
 
 // The nodes of one rank.
 struct NodeShare {
-  std::vector<GlobalNodeId> nodes;  // in the order of the input; may be empty if there are more ranks than nodes
+  std::vector<GlobalNodeId> nodes;  // in the order of the input; may be empty
   uint64_t largest = 0;             // size of the largest share; loaders use it for epochs of equal length on all ranks
 };
 

@@ -1,5 +1,6 @@
 // sampler::PartitionedTensors routes reads and writes to the owners of rows. DistTensor adds the ownership of rows (the
-// handle that created a scoped tensor drops its rows), the context's deadline and attachment as a column.
+// handle that created a scoped tensor drops its rows), a default deadline (DistGraph::CallDeadline) and attachment as a
+// column.
 #include "services/client/tensors/dist_tensor.h"
 
 #include <algorithm>

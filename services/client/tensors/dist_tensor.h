@@ -43,19 +43,19 @@ struct DistTensorOptions {
 
 // A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
 // process at a time may assign a row (WriteRows); any number of processes may make accumulating writes concurrently.
-// Thread-safe except for moving, AttachAs and Detach. Calls with a deadline argument end at the deadline, by default
-// the context's call_timeout from now, or when the deadline's stop is requested. After DeadlineExceeded or Cancelled a
-// write may or may not have been applied. The handle holds a reference to the graph, whose destructor waits a few
-// seconds for rows that are being dropped.
+// Thread-safe except for moving, Keep, AttachAs and Detach. Calls with a deadline argument end at the deadline, by
+// default the call_timeout of the graph's context from now, or when the deadline's stop is requested. After
+// DeadlineExceeded or Cancelled a write may or may not have been applied. The handle holds a reference to the graph,
+// whose destructor waits up to 10 seconds for rows that are being dropped.
 class DistTensor {
  public:
   // Creates the tensor, or opens the existing tensor of that name with its current values if dtype and shape are the
   // same (AlreadyExists otherwise). Not a collective operation: no other process has to call it. NotFound: a tensor of
   // that name exists, but a server has lost its rows; it can be created again after Drop.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
-  // Opens an existing tensor by name, no matter which process created it. NotFound: no tensor has that name; the
-  // message lists the existing tensors. RowSpace::Own(), without a number of rows, opens a tensor of own rows with any
-  // number of rows.
+  // Opens an existing tensor by name, no matter which process created it. NotFound: no tensor has that name (the
+  // message lists the existing tensors), the tensor is still being created, or a server has lost its rows.
+  // RowSpace::Own(), without a number of rows, opens a tensor of own rows with any number of rows.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
   // Drops a tensor, no matter which process created it. OK if the tensor does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
@@ -73,7 +73,7 @@ class DistTensor {
   std::vector<int64_t> shape() const;  // [num_rows, row_shape...]
   // Returns true if Create created the rows, false if they already existed.
   bool made_by_this() const { return tensor_.made_by_this; }
-  // Changes the lifetime of the rows to Lifetime::kPersistent.
+  // Changes the lifetime of the rows to Lifetime::kPersistent, if this handle owns them.
   void Keep() { drops_rows_ = false; }
 
   // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are the global ids of
@@ -82,8 +82,8 @@ class DistTensor {
   // Assigns rows, which must be distinct. This write and all writes below are acknowledged: a read by any process that
   // starts after the write has returned sees the written values. `values` has the tensor's dtype and shape
   // [rows.size(), row_shape...]; there is no broadcasting. Each row is written exactly once, or at most once if a
-  // connection error or a timeout is returned. A delayed message of this write has no effect after a later write of
-  // this program.
+  // connection error or a timeout is returned. After such an error, a delayed message of this write does not overwrite
+  // what this program writes later.
   Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   // Add values to the rows, or take the elementwise minimum or maximum (RowWrite in tensor_spec.h). Rows may repeat,
   // and any number of processes may write to the same rows concurrently.
@@ -96,7 +96,7 @@ class DistTensor {
 
   // Returns the number of elements that are not 0.
   Result<uint64_t> CountNonzero(std::optional<Deadline> deadline = {}) const;
-  // Returns the number of elements that are not 0 in each partition that holds rows: [partitions].
+  // Returns, for each partition of the graph, how many elements of its rows are not 0; 0 for a partition without rows.
   Result<std::vector<uint64_t>> CountNonzeroByPartition(std::optional<Deadline> deadline = {}) const;
   // Return the elementwise reduction of all rows: [row_shape...], F64 for floating-point dtypes, I64 or U64 for all
   // other dtypes; integer sums wrap around. The result has the same bits under every partitioning: a floating-point sum
@@ -110,7 +110,8 @@ class DistTensor {
   // Makes the tensor readable as a column of the graph's nodes or edges (DistGraph::GatherNodeRows and GatherEdgeRows,
   // inputs of mini-batches of this DistGraph) until Detach or until this handle is destroyed. Sampling does not read
   // attached tensors: weights, masks and timestamps must be columns of the partition files (NotFound for a
-  // weight_column that is attached). AlreadyExists: a column of the same nodes or edges has this name.
+  // weight_column that is attached). AlreadyExists: a column of the partition files has this name. A tensor that was
+  // attached under this name before is replaced. InvalidArgument for own rows.
   Status AttachAs(const std::string& column);
   // Reverses AttachAs; no effect if this handle has attached no column of that name.
   void Detach(const std::string& column);

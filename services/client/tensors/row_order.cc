@@ -1,7 +1,7 @@
 // Original node ids are consecutive, so nodes are enumerated by converting ranges of original ids to global ids. Edges
-// are enumerated by destination: the edges of a partition are numbered by destination in the order of original ids, so
-// a pass over the destinations in that order reads the edges of each partition in the order of their ids. The in-degree
-// of a destination gives the number of its edges; AddEdges checks the destinations with FindEdges.
+// are enumerated by destination, and destinations by original id. Each partition numbers its edges in this order too,
+// so a counter per partition gives the id of its next edge (next_edges_). The in-degree of a destination gives the
+// number of its edges; AddEdges checks the destinations with FindEdges.
 #include "services/client/tensors/row_order.h"
 
 #include <algorithm>

@@ -16,12 +16,12 @@ namespace espalier::client {
 // Iterator over the rows of a row space. For one thread.
 class RowOrder {
  public:
-  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; RowSpace::Own must have the number
-  // of rows. Edges are queried `edges_per_request` (at least 1) at a time.
+  // `graph` must outlive the object. `rows` must have passed sampler::CheckRowSpace; for own rows, num_own_rows must be
+  // set. A query reads at most `edges_per_request` (at least 1) edges.
   RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_request = uint64_t{1} << 20);
 
-  // Returns the next `count` rows, fewer before the end, and an empty vector after the last row. Errors are those of
-  // DistGraph queries; Internal: the in-degrees and the edges of a partition disagree.
+  // Returns the next `count` rows, or all remaining rows if there are fewer; an empty vector after the last row. Errors
+  // are those of DistGraph queries; Internal: the in-degrees and the edges of a partition disagree.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
   // Returns a hash of the original endpoint ids of the edges that have been read, in order. If the hashes of two graphs
   // are equal after the last edge, the graphs have the same edges in the same order. 0 for nodes and own rows.

@@ -37,10 +37,10 @@ class SavedEmbedding final : public sampler::SavedLearnableRows {
 
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
-  // Restores the rows of one file per call. Returns false if the rows of all files have been restored. DataLoss: a file
-  // is missing or damaged. FailedPrecondition, after the last file, for rows of edges: the graph's edges or their order
-  // differ from those of the graph for which the rows were saved. After an error the next call starts from the first
-  // file.
+  // Restores the rows of the next file and returns true, or returns false if all files had been restored before.
+  // DataLoss: a file is missing or damaged. FailedPrecondition, after the last file, for rows of edges: the graph's
+  // edges or their order differ from those of the graph for which the rows were saved. After false or an error the next
+  // call starts from the first file.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 

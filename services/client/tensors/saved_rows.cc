@@ -1,6 +1,7 @@
-// Rows are written in the order of row_order.h, in files of equal numbers of rows, so that a reader with another
-// partitioning can compute the id of each row from its position. For edges the manifest also has a hash of the
-// endpoints in that order; the reader computes the hash of its graph and compares the two after the last file.
+// Rows are written in the order of row_order.h, which does not depend on the partitioning, so that a reader with
+// another partitioning can find the id of each row from its position in that order. For edges the manifest also has a
+// hash of the endpoints in that order; the reader computes the hash of its graph and compares the two after the last
+// file.
 #include "services/client/tensors/saved_rows.h"
 
 #include <algorithm>

@@ -4,11 +4,12 @@
 //   RETURN_IF_ERROR(SaveTensors(*graph, {{RowSpace::Nodes(paper), "visits"}}, folder + "/000012",
 //                               {.notes = {{"epoch", "12"}}}));
 //
-//   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));  // the next incarnation
+//   ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(folder));  // in the next incarnation
 //   ASSIGN_OR_RETURN(LoadedTensors loaded, LoadTensors(*graph, folder + "/" + saved.back()));
 //
-// One process calls these functions; no other process may write to the tensors during a call. In programs with several
-// ranks, all ranks call a barrier before and after the call.
+// One process calls SaveTensors, LoadTensors or RemoveSavedTensors; no other process may write to the tensors during
+// the call. In programs with several ranks, all ranks call a barrier before and after it, except for a save that has
+// only embeddings.
 #pragma once
 
 #include <map>
@@ -55,8 +56,9 @@ struct LoadedTensors {
   std::map<std::string, std::string> notes;  // SaveOptions::notes
 };
 
-// Creates the tensors that were saved in the folder `uri`, with their rows. Saved embeddings are not loaded. After an
-// error none of the tensors exists. During the call other processes can open tensors whose rows are not all loaded yet.
+// Creates the tensors that were saved in the folder `uri`, with their rows. Saved embeddings are not loaded. An error
+// drops all tensors that the call has created. During the call other processes can open tensors whose rows are not all
+// loaded yet.
 // NotFound: nothing was saved there. DataLoss: a file is damaged. AlreadyExists: a tensor with the name and row space
 // of a saved one exists. FailedPrecondition: the tensors were saved for another graph.
 Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri, const LoadOptions& options = {});

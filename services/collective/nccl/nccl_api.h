@@ -51,7 +51,7 @@ inline constexpr int kOldestNcclVersion = 21700;
 // cudaError_t. CUDA returns many more values.
 enum CudaError : int { kCudaSuccess = 0, kCudaNotReady = 600 };
 
-// Functions of the open libraries, by their names in NCCL and CUDA.
+// The functions of the loaded NCCL and CUDA runtime libraries, by their names there.
 struct NcclApi {
   NcclResult (*ncclGetVersion)(int* version) = nullptr;
   NcclResult (*ncclGetUniqueId)(NcclUniqueId* id) = nullptr;

@@ -1,4 +1,4 @@
-// Connecting has four steps, after each of which the ranks agree whether to continue: every rank opens the library; all
+// Connecting has four steps, after each of which all ranks know whether to continue: every rank opens the library; all
 // compare versions, hosts and GPUs; rank 0 makes NCCL's id; every rank connects its communicator. If a step fails on a
 // rank, all ranks stop connecting; the group itself has not failed and stays usable.
 #include "services/collective/nccl/nccl_collective.h"
@@ -20,7 +20,7 @@
 namespace espalier::collective {
 namespace {
 
-// Where a rank computes, as it is exchanged between ranks. Texts are padded with zeros.
+// A rank's host, GPU and NCCL version, as the bytes that ranks exchange. Texts are padded with zeros.
 struct RankPlace {
   std::array<char, 128> host{};
   std::array<char, 32> gpu{};  // PCI address
@@ -91,8 +91,8 @@ class NcclConnector {
   std::unique_ptr<NcclCommunicator> TakeCommunicator() { return std::move(communicator_); }
 
  private:
-  // Sets unusable_ on all ranks if one of them has an error. Returns only an error of the group itself, which AgreeOn
-  // does not distinguish, but which also makes the barrier fail.
+  // Sets unusable_ on all ranks if one of them has an error. Returns an error only if the group itself has failed.
+  // AgreeOn returns both kinds of errors; the barrier distinguishes them, because only a failed group makes it fail.
   Status Agree(const Status& own) {
     unusable_ = AgreeOn(own, group_, deadline_.Remaining());
     return unusable_.ok() || group_.Barrier(deadline_).ok() ? Status() : unusable_;
@@ -156,8 +156,9 @@ class NcclConnector {
     return group_.Broadcast(std::as_writable_bytes(std::span(&id_, 1)), Rank(0), deadline_);
   }
 
-  // A rank with an error stops waiting. The others wait until connect_timeout, because NCCL does not report the error
-  // to them. At least half of the time until the deadline is left for Agree, so that the group stays usable.
+  // A rank with an error stops polling NCCL and waits for the others. They poll until `end`, because NCCL does not
+  // report the error to them. At least half of the time until the deadline is left for Agree, so that the group stays
+  // usable.
   Status ConnectGpus() {
     Result<std::unique_ptr<NcclCommunicator>> begun =
         NcclCommunicator::Begin(library_->api, *options_.device, group_.rank().value, group_.size(), id_);

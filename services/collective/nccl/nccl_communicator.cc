@@ -3,8 +3,8 @@
 // report an idle stream although the sum is not complete. CUDA's current device is a state of the calling thread, so
 // each call sets it.
 //
-// The communicator is always freed with ncclCommAbort, because ncclCommDestroy may wait for other ranks. ncclCommAbort
-// is also safe without an error: then no sum is pending on any rank.
+// The communicator is always freed with ncclCommAbort, because ncclCommDestroy may wait for other ranks. After a run
+// without errors, ncclCommAbort is safe too, because no sum is pending on any rank.
 #include "services/collective/nccl/nccl_communicator.h"
 
 namespace espalier::collective {

@@ -11,7 +11,7 @@
 
 using namespace espalier::plugin;
 
-// Request: "RELATION". Returns a line "degree nodes" for each in-degree of owned nodes.
+// Request: "RELATION". Returns a line "degree count" for each in-degree: the number of owned nodes that have it.
 std::string InDegrees(const Context& context, std::string_view request) {
   const Array indptr = context.in_edges(context.FindEdgeType(request)).indptr;
   std::map<uint64_t, uint64_t> nodes_by_degree;

@@ -79,7 +79,7 @@ class Sage : public torch::nn::Module {  // DGL: two dglnn.SAGEConv(..., "mean")
   std::vector<torch::nn::Linear> self_, neighbors_;
 };
 
-// Sums the gradients of all ranks, like DistributedDataParallel (which averages them). A rank whose share has no seeds
+// Sums the gradients of all ranks, where DistributedDataParallel would average them. A rank whose share has no seeds
 // contributes zeros.
 Status AddUpGradients(const torch::nn::Module& model, collective::Collective& group, Deadline deadline) {
   const torch::NoGradGuard no_grad;

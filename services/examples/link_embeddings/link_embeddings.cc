@@ -180,7 +180,7 @@ Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& gr
   result.rows.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
   ASSIGN_OR_RETURN(const Tensor total, NotFoundToUnavailable(counts.Sum()));
   result.ends_counted = total.ValueAsInt(0);
-  RETURN_IF_ERROR(emb->Drop());  // after all ranks have read them
+  RETURN_IF_ERROR(emb->Drop());  // frees the rows after all ranks have read them
   if (is_first) RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows(), counts.name()));
   return result;
 }

@@ -17,7 +17,7 @@ extern "C" int64_t GraphSize() {
   return static_cast<int64_t>((*graph)->num_nodes());
 }
 
-// Returns the sum of `count` rows of one column each.
+// Returns the sum of `count` rows with one value each.
 extern "C" float SumRows(const float* rows, uint32_t count) {
   const std::array<uint32_t, 2> indptr{0, count};
   std::vector<uint32_t> indices(count);

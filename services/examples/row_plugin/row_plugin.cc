@@ -8,8 +8,8 @@
 using namespace espalier::plugin;
 
 // Arguments: "LONGEST". Fills each row with the positional encoding of its node's original id (Vaswani et al. 2017):
-// columns 2 k and 2 k + 1 are the sine and the cosine of id / LONGEST^(2 k / width). Wave lengths range from 2 pi to 2
-// pi LONGEST.
+// columns 2 k and 2 k + 1 are the sine and the cosine of id / LONGEST^(2 k / width). Wavelengths range from 2 pi to
+// 2 pi LONGEST^(2 k / width) for the last k, which is almost 2 pi LONGEST in wide rows.
 void Sinusoids(const Context& context, const Rows& rows) {
   const std::string_view text = rows.arguments();
   double longest = 0;

@@ -56,7 +56,7 @@ Result<Sums> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, doubl
   }
 }
 
-// Restores the state: the number of completed epochs, then the weights. Rank 0 reads the file and broadcasts it.
+// Restores the weights and returns the number of completed epochs. Rank 0 reads both from the file and broadcasts them.
 Result<uint32_t> Restore(const LoopOptions& options, SoftmaxRegression& model, collective::Collective& group,
                          Deadline deadline) {
   std::vector<double> state(1 + model.weights().size());

@@ -11,7 +11,7 @@ namespace example {
 struct LoopOptions {
   uint32_t epochs = 10;
   std::string state_path;  // file where rank 0 saves the weights after each epoch; empty: none
-  bool resume = false;     // resume from that file
+  bool resume = false;     // resume from that file if it exists
 };
 
 struct LoopResult {
@@ -20,8 +20,8 @@ struct LoopResult {
   std::vector<double> weights;
 };
 
-// Trains on the node split "random". All ranks of the context must call it, and it returns the same result on
-// each. DataLoss: the file to resume from is too short.
+// Trains on the node split "random". All ranks of the context must call it, and it returns the same result on each.
+// DataLoss on rank 0: the file to resume from is too short.
 espalier::Result<LoopResult> TrainOnAllRanks(const espalier::client::Context& context, const LoopOptions& options);
 
 }  // namespace example

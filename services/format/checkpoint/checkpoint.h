@@ -48,7 +48,7 @@ class CheckpointWrite {
   // Writes the manifest, whose id must be that of Begin, and returns it. Replaces manifest.files by the entries of the
   // files that Put has written. Returns AlreadyExists if another writer has committed this checkpoint. If the manifest
   // is invalid or too large, deletes the files and returns InvalidArgument or ResourceExhausted. After any other error
-  // the manifest may have been written; the checkpoint is complete then.
+  // the manifest may have been written, and if so, the checkpoint is complete.
   Result<CheckpointManifest> Commit(CheckpointManifest manifest);
   // Abandons the write (in place of Commit): deletes the files that Put has written, unless a checkpoint with this id
   // is committed. Best effort.

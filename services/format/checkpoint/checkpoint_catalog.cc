@@ -129,7 +129,7 @@ void MarkCorrupt(CheckpointListing& listing, const Status& reason) {
 Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVerdicts& verdicts,
                    const std::function<bool()>& may_read, std::vector<SkippedCheckpoint>& found) {
   for (CheckpointListing* listing : selection.kept) {
-    if (verdicts.contains(listing->id)) continue;  // OK, because corrupt checkpoints are not in `kept`
+    if (verdicts.contains(listing->id)) continue;  // its verdict is OK: corrupt checkpoints are not in `kept`
     const Status status = VerifyCheckpointBytes(store, listing->folder, may_read);
     if (!status.ok() && !IsCheckpointCorruption(status.code())) return status;
     verdicts[listing->id] = status;

@@ -57,7 +57,8 @@ struct CheckpointPlace {
   std::string prefix;          // key prefix in the store
 };
 // Finds the checkpoints at a URI of the user. `prefix` is the URI's key prefix: the folder of one checkpoint, a folder
-// of checkpoints, or a folder that contains checkpoints/. Returns NotFound if it is none of the three.
+// of checkpoints, or a folder that contains checkpoints/. Returns NotFound if it is none of the three, or
+// an incomplete checkpoint.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
 // Returns the manifest of the checkpoint at `prefix` (as for FindCheckpoints), or of the newest complete checkpoint if

@@ -37,9 +37,9 @@ storage::ByteRange BlockRange(const FileEntry& entry, uint64_t block);
 // names the file in the message.
 Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::byte> bytes, const std::string& where);
 
-// Verifies the size and all blocks of `bytes`, a whole file, on up to `threads` threads. Returns DataLoss for another
-// size and for the first bad block. `stop_requested`, unless null, is called before each block, from any of the
-// threads; Cancelled is returned if it returns true.
+// Verifies the size and all blocks of `bytes`, a whole file, on up to `threads` threads. Returns DataLoss if the size
+// differs from the entry's, or for the first bad block. `stop_requested`, unless null, is called before each block,
+// from any of the threads; Cancelled is returned if it returns true.
 Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,
                    const std::function<bool()>& stop_requested = nullptr);
 

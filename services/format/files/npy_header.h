@@ -22,11 +22,12 @@ struct NpyHeader {
 inline constexpr size_t kNpyLongestPrefix = 12;
 
 // Returns the offset of the data in a file, at most 2^20 + 12. `beginning` has the first kNpyLongestPrefix bytes of the
-// file or more, or the whole file if it is shorter. Returns InvalidArgument if it is not a .npy file.
+// file or more, or the whole file if it is shorter. Returns InvalidArgument if it is not a .npy file or its header is
+// longer than 2^20 bytes.
 Result<size_t> NpyDataOffset(std::span<const std::byte> beginning);
 
 // Parses the untrusted header of a file. `file` has at least all bytes before the data. Returns InvalidArgument if the
-// header is invalid, or if the dtype or Fortran order is not supported.
+// header is invalid, the dtype is not supported, or the array is in Fortran order.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file);
 
 // Returns InvalidArgument if the header has another dtype than `declared`, unless that is nullopt. NumPy has no

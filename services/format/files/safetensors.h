@@ -30,7 +30,7 @@ Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& write
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
 // Returns the metadata of an object in a store. Reads only the header, and checks that it describes exactly the bytes
-// of the object. Returns DataLoss for an invalid header, and NotFound.
+// of the object. Returns DataLoss for an invalid header, and NotFound if the object does not exist.
 Result<std::map<std::string, std::string>> ReadSafetensorsMetadata(storage::ObjectStore& store, const std::string& key);
 
 }  // namespace espalier::format

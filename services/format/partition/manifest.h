@@ -39,7 +39,7 @@ struct ColumnEntry {
 };
 
 struct PartitionEntry {
-  FileEntry graph;              // structure, original ids, directory, splits
+  FileEntry graph;              // structure, original ids, splits, and the directory: global ids by original id
   FileEntry node_columns;       // features and labels
   FileEntry edge_columns;       // edge features; loaded on request
   FileEntry original_edge_ids;  // loaded on request
@@ -117,8 +117,8 @@ struct Manifest {
   std::vector<std::string> warnings = {};
 };
 
-// Returns the lowest format_version of the manifest: kScaledPartitionFormatVersion if a column has scales, otherwise
-// kPartitionFormatVersion.
+// Returns the lowest format_version that the manifest may have: kScaledPartitionFormatVersion if a column has scales,
+// otherwise kPartitionFormatVersion.
 int NeededVersion(const Manifest& manifest);
 
 std::string ManifestToJson(const Manifest& manifest);

@@ -1,6 +1,6 @@
 // Formats partition manifests. The output is deterministic: fields have a fixed order, and optional fields are written
-// only if they differ from their default. Names of local copies contain a hash of this text (partition_copies.cc), so a
-// change of the format changes those names.
+// only if they differ from their default. Names of local copies of partitions contain a hash of the output
+// (partition_copies.cc), so a change of the format changes those names.
 #include <nlohmann/json.hpp>
 
 #include "services/format/files/file_entry_json.h"

@@ -14,8 +14,10 @@ namespace espalier::format {
 
 struct LocalFile {
   std::string path;
-  bool verified = false;            // checksums were compared, by this process or (kCompareOnce) by another one
-  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if it is not a copy
+  // Whether the checksums of a copy were compared, by this process or (Checksums::kCompareOnce) by another one. False
+  // for a file of a local store.
+  bool verified = false;
+  std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if the file is not a copy
 };
 
 // Thread-compatible.

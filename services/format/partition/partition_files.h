@@ -28,8 +28,8 @@ struct CopiedBytes {
 enum class Checksums {
   kSkip,
   kCompare,
-  // Like kCompare, but a copy in data_dir is verified by one process only: others skip it as long as a process that
-  // downloaded it, or loaded it with kCompareOnce, still uses it.
+  // Like kCompare, but only one process verifies a copy in data_dir: the others skip the verification as long as a
+  // process that downloaded the copy, or loaded it with kCompareOnce, still uses the copy.
   kCompareOnce,
 };
 
@@ -46,7 +46,7 @@ struct LoadOptions {
   uint64_t cache_bytes = 0;                     // size limit of data_dir; 0: limited by the disk only
   int parallel_requests = 8;                    // of a download
   std::chrono::seconds download_timeout{3600};  // for all files together
-  // Called on the calling thread, about once per second during a download.
+  // Called on the calling thread, about once per second during a download and once after it.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
   // If it returns true, a download, the wait for the download of another process, or the verification of files ends
   // with Cancelled. Called from any thread.
@@ -60,9 +60,9 @@ struct LoadOptions {
 Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
 
 // Maps one partition of an untrusted partitioning. Before it returns, it verifies the checksums (options.checksums) and
-// every invariant on which readers rely (monotone indptr, ids in range, ...), and returns DataLoss that names the file
-// and the position. Files are downloaded in parallel ranges; the next call resumes an interrupted download. Returns
-// ResourceExhausted, with path and sizes, if data_dir has not enough space.
+// every invariant on which readers rely (monotone indptr, ids in range, ...); a violation is returned as DataLoss that
+// names the file and the position. Files are downloaded in parallel ranges; the next call resumes an interrupted
+// download. Returns ResourceExhausted, with path and sizes, if data_dir has not enough space.
 Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                                        PartitionId partition, const LoadOptions& options);
 
@@ -73,9 +73,11 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
 std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> MakeOriginalEdgeIdsLoader(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
-// Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
-// Returns InvalidArgument if `partition` lacks a type of `book`. `stop_requested`, unless null, is called before every
-// 8 MiB; if it returns true, Cancelled is returned, and the files that are complete remain in the store.
+// Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries. `attempt`
+// (Manifest::attempt) is unique to one try to make the partitioning, by one partitioner or by a group of them. Returns
+// InvalidArgument if `partition` lacks a type of `book`.
+// `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
+// that are complete remain in the store.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
                                       const graph::Partition& partition,

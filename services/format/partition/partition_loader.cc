@@ -1,7 +1,7 @@
-// A partition is loaded without copying: each file is mapped, and its tensors point into the mapping. The checks go
-// from cheap to expensive: size, checksums of the blocks (unless skipped or already verified for a cached copy),
-// safetensors header, metadata, and finally the values (partition_validation.h). Code that uses a loaded partition
-// needs no bounds checks.
+// A partition is loaded without copying: each file is mapped, and its tensors point into the mapping. The checks are,
+// in this order: size, checksums of the blocks (unless skipped or already verified for a cached copy), safetensors
+// header, metadata, and finally the values (partition_validation.h). Code that uses a loaded partition needs no bounds
+// checks.
 #include <memory>
 #include <utility>
 
@@ -122,7 +122,7 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
 std::function<Result<std::vector<Tensor>>(const std::stop_token&)> MakeOriginalEdgeIdsLoader(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options) {
   ESPALIER_CHECK(partition.value < manifest->partitions.size()) << "partition " << partition.value;
-  options.copied = nullptr;  // may not outlive the returned function
+  options.copied = nullptr;  // the returned function might be called after *copied is destroyed
   return [=](const std::stop_token& stop) -> Result<std::vector<Tensor>> {
     LoadOptions stoppable = options;
     stoppable.stop_requested = [stop, also = options.stop_requested] {

@@ -24,7 +24,7 @@ std::string OriginalIdsName(const std::string& node_type);
 std::string DirectoryName(const std::string& node_type);
 std::string SplitLocalIdsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
 std::string SplitOrdinalsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
-// `what` is "sources", "destinations", "ordinals" or "positions" (optional).
+// `what` is "sources", "destinations", "ordinals" or "positions"; a file may lack the tensor of positions.
 std::string EdgeSplitName(const std::string& split, const graph::CanonicalEdgeType& type, graph::SplitPartName part,
                           const char* what);
 // `type` is the name of a node type or the canonical name of an edge type.

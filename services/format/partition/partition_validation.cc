@@ -1,7 +1,9 @@
-// Shapes and dtypes follow from the manifest and the partition book; indptr, indices, and the sources and positions of
-// edge splits are U32 if all values fit, otherwise U64. Arrays whose values serve as indices are scanned once in
-// parallel for order and range (graph::FirstViolation). CheckAllTaken at the end rejects files with tensors that the
-// manifest does not describe.
+// Shapes and dtypes follow from the manifest and the partition book, with two exceptions: original ids and the
+// directory may be U32 or U64, and the size of a split part is that of its arrays. indptr and the positions of edge
+// splits are U32 if the partition has fewer than 2^32 edges of the type, otherwise U64; indices and the sources of edge
+// splits likewise, by the number of source nodes. Arrays whose values serve as indices are scanned in parallel for
+// order and range (graph::FirstViolation). CheckAllTaken at the end rejects files with tensors that the manifest does
+// not describe.
 #include "services/format/partition/partition_validation.h"
 
 #include <limits>
@@ -177,7 +179,7 @@ Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uin
                     " rows of the manifest's shape, found " + column.ToString());
   }
   if (column.dtype() != DType::kBool) return column;
-  // Reading any other byte as a bool is undefined behavior.
+  // Reading a byte other than 0 or 1 as a bool is undefined behavior.
   const std::optional<int64_t> bad = graph::FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) {
     return static_cast<uint8_t>(column.bytes()[i]) > 1;
   });

@@ -1,7 +1,7 @@
 // Each incarnation writes its files into its own folder, results/<incarnation>, so that incarnations never overwrite
-// files of each other. Only the manifest is shared. ObjectStore has no conditional replacement, therefore CommitOutputs
-// checks that the stored manifest is not of a newer incarnation, replaces it, and reads it again to detect a concurrent
-// commit.
+// files of each other. Only the manifest and result.json, which is written after it, are shared. ObjectStore has no
+// conditional replacement, therefore CommitOutputs checks that the stored manifest is not of a newer incarnation,
+// replaces it, and reads it again to detect a concurrent commit.
 #include "services/format/results/outputs_manifest.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The manifest of the outputs of a run (docs/outputs.md): `manifest.json` below the prefix of the job, written last. It
-// contains the incarnation that committed, all files of this incarnation with sizes and checksums, and the result. A
-// run without this manifest has no outputs, even if files of outputs exist.
+// contains the incarnation that has written it, all files of this incarnation with sizes and checksums, and the result.
+// A run without this manifest has no outputs, even if files of outputs exist.
 #pragma once
 
 #include <map>
@@ -66,8 +66,8 @@ Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, con
 // has succeeded, so that an older incarnation cannot overwrite it.
 Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
-// Deletes the files of all incarnations before `incarnation`. Call it after CommitOutputs has succeeded: the committed
-// manifest does not list these files.
+// Deletes the files of all incarnations before `incarnation`. Call it after CommitOutputs has succeeded: until then,
+// the stored manifest may list these files.
 Status RemoveOlderResults(storage::ObjectStore& store, const std::string& prefix, uint64_t incarnation);
 
 struct OutputsReport {

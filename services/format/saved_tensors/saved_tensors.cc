@@ -1,7 +1,7 @@
-// The manifest is the commit record, as for checkpoints. A save writes its files below its own SaveFolderName, so that
-// files of an interrupted save never mix with those of a later one in the same folder. CommitSavedTensors parses the
-// manifest that it is going to write and compares the result, because names that are not UTF-8 would be replaced
-// silently.
+// The manifest is the commit record, as for checkpoints. Each save writes its files to a subfolder of its own
+// (SaveFolderName), so that files of an interrupted save never mix with those of a later one in the same folder.
+// CommitSavedTensors parses the manifest that it is going to write and compares the result, because names that are not
+// UTF-8 would be replaced silently.
 #include "services/format/saved_tensors/saved_tensors.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ constexpr uint64_t kFormatFieldBytes = 256;  // enough for the field "format" wi
 constexpr std::string_view kSaveFolderStart = "save-";
 constexpr int kParallelReads = 8;  // manifests that are read in parallel
 
-// Returns true if a key, relative to the folder of the saved tensors, is below a SaveFolderName.
+// Returns true if a key, relative to the folder of the saved tensors, is in the subfolder of a save.
 bool IsInSaveFolder(std::string_view key) {
   uint64_t save = 0;
   const size_t slash = key.find('/');

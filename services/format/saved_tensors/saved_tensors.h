@@ -63,11 +63,11 @@ std::string SaveFolderName(uint64_t save);
 
 // In the functions below, `folder` is the key prefix of one set of saved tensors.
 
-// Writes a file with rows [k, row_shape...], atomically.
+// Writes `rows`, [any number, row_shape...], to the file `key` of the folder, atomically.
 Result<FileEntry> PutSavedRows(storage::ObjectStore& store, const std::string& folder, const std::string& key,
                                const Tensor& rows);
 // Reads the rows of one file of `tensor`. Returns DataLoss if the file is missing or damaged, or if its rows have
-// another dtype or shape.
+// another dtype or row shape; their number is not checked.
 Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& folder, const FileEntry& file,
                              const SavedTensorEntry& tensor);
 

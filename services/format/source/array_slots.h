@@ -1,5 +1,5 @@
-// Allocates arrays of known lengths that are filled in any order: in memory, or, with a scratch folder, in one mapped
-// file for all arrays. A single file is used because the number of arrays may exceed the limit of
+// Allocates arrays of known lengths in memory or, with a scratch folder, in one mapped file for all arrays. Their
+// elements can be written in any order. A single file is used because the number of arrays may exceed the limit of
 // mappings per process.
 #pragma once
 

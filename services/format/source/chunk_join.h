@@ -21,8 +21,8 @@ struct ChunkReading {
 
 // Reads a column with shape [rows.count, ...]. NumPy: all chunks must have the dtype and row shape of the first one; an
 // array of one .npy file is mapped, not copied. CSV: I64 if all numbers are integers, otherwise F32; [rows.count] if
-// each line has one number. An array without rows and files is F32 [0]. Errors name the field of metadata.json, the
-// chunk, and the line or row.
+// each line has one number. An array without files, or of CSV files without rows, is F32 [0]. Errors name the field of
+// metadata.json, the chunk, and the line or row.
 Result<Tensor> ReadChunkedColumn(const std::string& name, const ChunkedArray& array, const ChunkedRows& rows,
                                  const ChunkReading& reading);
 

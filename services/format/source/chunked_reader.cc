@@ -1,6 +1,6 @@
-// Reads metadata.json first, then the columns of all node types, the edges and their columns (chunk_join.h), and forms
-// the splits "masks" from the columns at the end. Edges in a split are identified by their row numbers, because a mask
-// may distinguish parallel edges.
+// Reads metadata.json first, then the columns of all node types, the edges and their columns (chunk_join.h). At the
+// end, forms the split "masks" of each type from its mask columns. Edges in a split are identified by their row
+// numbers, because a mask may distinguish parallel edges.
 #include "services/format/source/chunked_reader.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ const Tensor* FindMask(const std::map<std::string, Tensor>& columns, const std::
   return found->second.num_elements() == found->second.num_rows() ? &found->second : nullptr;
 }
 
-// Returns the rows that are not 0 in `mask`; none if it is null.
+// Returns the rows whose value in `mask` is not 0; none if `mask` is null.
 std::vector<uint64_t> FindNonzeroRows(const Tensor* mask) {
   std::vector<uint64_t> rows;
   for (int64_t row = 0; mask != nullptr && row < mask->num_rows(); ++row) {
@@ -52,7 +52,7 @@ std::vector<uint64_t> FindNonzeroRows(const Tensor* mask) {
   return rows;
 }
 
-// Returns the edges whose rows are not 0 in `mask`; none if it is null.
+// Returns the edges whose value in `mask` is not 0; none if `mask` is null.
 graph::EdgePairs FindNonzeroEdges(const Tensor* mask, const EdgeSet& edges) {
   std::vector<uint64_t> rows = FindNonzeroRows(mask), sources, destinations;
   for (const uint64_t row : rows) {
@@ -82,9 +82,9 @@ struct Masks {
   const Tensor* test;
 };
 
-// Returns the reason why the columns form no split although one of them is a mask: another column with the name of a
-// mask is not a mask, and a split without it would have an empty part by mistake. Returns "" if there is no such
-// column, or no mask.
+// Returns the reason why the columns form no split although one of them is a mask: another column has the name of a
+// mask but cannot be one (FindMask), and a split without it would have an empty part by mistake. Returns "" if there is
+// no such column, or no mask.
 std::string FindMaskProblem(const std::map<std::string, Tensor>& columns) {
   if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {
@@ -96,8 +96,8 @@ std::string FindMaskProblem(const std::map<std::string, Tensor>& columns) {
   return "";
 }
 
-// Returns true if the columns of `owner` form a split. `warnings`, unless null, receives the reason (FindMaskProblem)
-// if there is one.
+// Returns true if the columns of `owner` form a split. If they form none although one of them is a mask, adds the
+// reason (FindMaskProblem) to `warnings`, unless null.
 bool HasMaskSplit(const std::map<std::string, Tensor>& columns, const std::string& owner,
                   std::vector<std::string>* warnings) {
   const std::string problem = FindMaskProblem(columns);

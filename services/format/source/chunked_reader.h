@@ -15,7 +15,7 @@ inline constexpr char kMaskSplit[] = "masks";
 // they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". A
 // type with both a mask and a column of such a name that is not a mask gets no split, and options.warnings gets the
 // reason. With a `scratch_folder`, arrays of several chunks are joined in unnamed, mapped files there, so that memory
-// holds one chunk at a time and the splits. The graph is not validated.
+// holds only one chunk at a time, besides the splits. The graph is not validated.
 Result<graph::SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder = "");
 
 // Returns true if an edge type has a column train_mask, val_mask or test_mask, so that its split may identify edges by

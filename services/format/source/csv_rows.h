@@ -38,8 +38,8 @@ struct BlockRows {
   Status error;  // OK if `fault` is kNone
 };
 
-// Parses a block into rows that start as `empty`: calls add(line, line number, &rows), which returns a Status, for each
-// line that is not blank. Stops at the first error.
+// Parses a block: calls add(line, line number, &rows), which returns a Status, for each line that is not blank. The
+// initial value of the rows is `empty`. Stops at the first error.
 template <class Rows, class AddRow>
 BlockRows<Rows> ParseBlock(const LineBlock& block, const std::string& path, Rows empty, const AddRow& add) {
   BlockRows<Rows> part{.rows = std::move(empty), .first_line = block.first_line};
@@ -72,7 +72,8 @@ class RowChecker {
   RowChecker(const std::string& path, std::optional<uint64_t> expected_rows) : path_(path), expected_(expected_rows) {}
 
   // Checks the next block in file order, before its rows are merged. Returns an error if its rows follow a blank line
-  // of an earlier block, or if the file has more rows than expected. The caller then returns part.error, if any.
+  // of an earlier block, or if the file has more rows than expected. Does not return part.error: the caller returns it,
+  // if any, after this function has returned OK.
   template <class Rows>
   Status CheckNext(const BlockRows<Rows>& part) {
     if (part.only_blanks) {

@@ -1,4 +1,4 @@
-// Caches digests of sources on disk, so that an unchanged source does not have to be read again to compute its digest.
+// A cache of the digests of sources: an unchanged source is not read again to compute its digest.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace espalier::format {
 
-// Stores each digest in a file <folder>/digests/<key>. Thread-safe, also across processes.
+// Stores each digest on disk, in a file <folder>/digests/<key>. Thread-safe, also across processes.
 class DigestCache {
  public:
   // An empty `folder` disables the cache.

@@ -18,7 +18,8 @@
 //     - type: [author, writes, paper]
 //       sources: writes-src.npy         # or two arrays [m] of one dtype
 //       destinations: writes-dst.npy
-//       original_ids: writes-ids.npy    # optional, uint64 [m]: original ids of preprocessed edges
+//       original_ids: writes-ids.npy    # uint64 [m], if preprocessing removed or added edges; absent: 0 to m - 1
+//     - {type: [author, knows, author], count: 0}   # no edges: no files; with edges, `count` is optional
 //   splits:
 //     - name: public
 //       type: paper                     # optional if there is one node type

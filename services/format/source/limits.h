@@ -1,4 +1,4 @@
-// Limits for sources. A number or line above its limit is rejected, because it indicates a damaged file.
+// Limits for sources. Readers reject a larger count and a longer line, because they indicate a damaged file.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 
 namespace espalier::format {
 
-// How a large text file is read. Results and errors in the file do not depend on these options.
+// How a large text file is read. The results, and the errors for invalid content, do not depend on these options.
 struct BlockReading {
   int threads = 1;                       // threads that parse; the calling thread reads and decompresses
   size_t block_bytes = size_t{1} << 20;  // bytes read at a time; blocks consist of whole lines
@@ -36,8 +36,8 @@ class LineBlockReader {
   // Returns errors of TextInput::Open.
   static Result<LineBlockReader> Open(const std::string& path, const BlockReading& reading);
 
-  // Returns the next block, or nullopt at the end of the file. Returns errors of TextInput::Read, but only after the
-  // blocks with all complete lines before the error, and InvalidArgument for a line of more than 64 MiB.
+  // Returns the next block, or nullopt at the end of the file. Errors: InvalidArgument for a line of more than 64 MiB;
+  // those of TextInput::Read, which are returned only after all complete lines before the error.
   Result<std::optional<LineBlock>> Next();
 
  private:

@@ -14,7 +14,7 @@ namespace espalier::format {
 // Thread-compatible.
 class LineReader {
  public:
-  // Opens a file as TextInput::Open does.
+  // Opens a file with TextInput::Open (text_input.h), which defines the arguments and errors.
   static Result<LineReader> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~LineReader();
   LineReader(LineReader&&) noexcept;

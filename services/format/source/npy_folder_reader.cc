@@ -169,7 +169,7 @@ graph::IdList GetIdRow(const Tensor& ids, size_t row) {
 }
 
 // Checks that each edge id in `pairs` is the row of an edge with the source and destination of the pair. Checks nothing
-// if the edges have original ids, because preprocessing may have removed the edge of a pair, or if there are no edges.
+// if there are no edges, or if the edges have original ids: preprocessing may then have removed the edge of a pair.
 Status CheckEdgeIds(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   if (!edges.original_ids.empty() || edges.num_edges() == 0) return {};
   const std::span<const uint64_t> rows = pairs.edge_ids.ids();

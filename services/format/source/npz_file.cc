@@ -1,6 +1,6 @@
 // Members are read with libarchive. Sizes are untrusted: before memory is allocated, the size in the .npy header must
 // match the size in the directory of the archive, and must not exceed the file size times the maximum compression ratio
-// of deflate. Each Read opens the archive again and searches for the member, so that NpzFile has no state between
+// of deflate. Each Read opens the archive again and searches for the member, so that NpzFile holds no open file between
 // calls.
 #include "services/format/source/npz_file.h"
 

@@ -25,8 +25,8 @@ class NpzFile {
 
   // Decompresses a member into memory, or, with a `scratch_folder`, into a mapped file there. For `declared` see
   // ReadNpy. Returns NotFound if there is no such member (the message lists the members); InvalidArgument in the cases
-  // of ReadNpy, and if the size of the array in its header differs from the directory of the archive or exceeds what a
-  // zip file of this size can hold; DataLoss for a truncated member or a wrong checksum.
+  // of ReadNpy, and if the size according to the .npy header differs from that in the directory of the archive, or
+  // exceeds what a zip file of this size can hold; DataLoss for a truncated member or a wrong checksum.
   Result<Tensor> Read(const std::string& name, std::optional<DType> declared = std::nullopt,
                       const std::string& scratch_folder = "") const;
 

@@ -1,6 +1,6 @@
 // Reads OGB's binary layout, for example of ogbn-papers100M: arrays in .npz files. Columns have the names of the CSV
-// layout (ogb_reader.h): "node-feat", "edge-feat", "node-label"; other columns have the names of their arrays. Splits
-// are stored as in the CSV layout.
+// layout (ogb_reader.h): "node-feat", "edge-feat", "node-label". Another column has the name of its array or, if the
+// graph is heterogeneous, of its file without "_dict.npz". Splits are stored as in the CSV layout.
 //
 // Homogeneous, node type "node", edge type node:edge:node:
 //   raw/data.npz               edge_index [2, m], num_nodes_list [1], num_edges_list [1];
@@ -25,9 +25,9 @@ enum class OgbTypes { kHomogeneous, kHeterogeneous };
 // Returns the binary layout of a folder raw/, or nullopt if it has none.
 std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory);
 
-// Reads the schema, nodes and edges into `graph`, which must have none. Floating-point labels whose values are integers
-// are converted to I64, and NaN (no label) to -1. An edge type without edges needs no array. With a `scratch_folder`,
-// arrays are decompressed into mapped files there.
+// Reads the schema, nodes and edges into `graph`, which must have none. F32 and F64 labels whose values are integers
+// from -1e9 to 1e9 are converted to I64, and NaN (no label) to -1. An edge type without edges needs no array. With a
+// `scratch_folder`, arrays are decompressed into mapped files there.
 Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, graph::SourceGraph& graph,
                      const std::string& scratch_folder = "");
 

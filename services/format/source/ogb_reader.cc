@@ -216,7 +216,8 @@ Result<OgbTypes> ReadRaw(const std::string& raw, const OgbReading& reading, Sour
   return heterogeneous ? OgbTypes::kHeterogeneous : OgbTypes::kHomogeneous;
 }
 
-// Returns the first file of torch.save in a folder of a split that has no CSV files; "" if there is none.
+// Returns the name of the first file of torch.save in a split's folder; "" if there is none or if the split is in CSV
+// files.
 std::string FindTorchFile(const std::string& directory) {
   for (const char* part : {"train", "valid", "test"}) {
     if (FindPlainOrGzip(directory, std::string(part) + ".csv")) return "";

@@ -14,7 +14,8 @@ namespace espalier::format {
 // How sources are accessed.
 struct SourceAccess {
   storage::StoreOpener open_store = storage::OpenerWith({});
-  storage::LocalCacheOptions cache;  // for staged files and digests; without a folder both are disabled
+  // For staged files and digests. Without a folder, StageSource fails for sources in stores, and no digest is cached.
+  storage::LocalCacheOptions cache;
   int parallel_requests = 8;
   std::chrono::seconds timeout{6 * 3600};  // for all downloads of one source
   // Called on the thread that calls StageSource, about once per second during the download of a large file.
@@ -41,13 +42,13 @@ struct SourceFiles {
   bool is_folder = false;         // false: a single file
   std::vector<SourceFile> files;  // sorted by name
 
-  // Returns the SHA-256 of uri, names, sizes and tags, or "" if a tag is unknown. Equal fingerprints mean equal
-  // content.
+  // Returns the SHA-256 of uri, names, sizes and tags, or "" if a tag is unknown. Equal fingerprints that are not ""
+  // mean equal content.
   std::string Fingerprint() const;
 };
 
-// Returns true if a graph in this format may be read from a file of this name. Judges by the name only;
-// MakeGraphFileFilter (source_content.h) also checks the lists of NPY and DGLChunked.
+// Returns true if a file of this name can belong to a graph in this format. For NPY and DGLChunked that is every name;
+// MakeGraphFileFilter (source_content.h) accepts only graph.yaml or metadata.json and the files that it lists.
 bool BelongsToSource(SourceFormat format, const std::string& name);
 
 // Returns the sorted names of the files below a local folder for which `wanted` returns true (null: of all files).

@@ -33,14 +33,14 @@ struct SourceReadOptions {
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names = nullptr);
 
 // Reads a graph that may be larger than memory. Arrays that cannot be mapped in place are built in unnamed, mapped
-// files in `scratch_folder`. Memory holds the current blocks of text (DGLChunked: one chunk), the names of triples,
-// splits of nodes, and splits of edges except those of triples and U64 pairs of NPY. The graph is not validated; the
-// caller validates the parts that it reads.
+// files in `scratch_folder`. Memory holds the current blocks of text (DGLChunked: one chunk), the names of entities and
+// relations (Triples), splits of nodes, and splits of edges. Splits of edges are mapped instead if they are those of
+// Triples or U64 pairs of NPY. The graph is not validated; the caller validates the parts that it reads.
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
-// Returns the SHA-256 of everything that determines the graph: the format, its options, the relative names, sizes and
-// contents of the files of the source in sorted order (MakeGraphFileFilter in source_content.h), and whether splits may
-// identify edges by row numbers or ids.
+// Returns the SHA-256 of everything that determines the graph: the format, its options, whether splits may identify
+// edges by row numbers or ids, and the relative names, sizes and contents of the source's files, sorted by name. These
+// are the files that MakeGraphFileFilter (source_content.h) selects.
 Result<std::string> SourceDigest(const SourceReadOptions& options);
 // Returns the format and its options as text, the part of the digest that does not depend on the files.
 std::string DigestedOptions(const SourceReadOptions& options);

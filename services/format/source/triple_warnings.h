@@ -22,7 +22,7 @@ class TripleWarnings {
  public:
   // Adds a line that looks like a header. `where` is its position, "train.txt:1".
   void AddHeader(const std::string& where, const std::array<std::string_view, 3>& fields);
-  // Adds a name with leading or trailing blanks. Call it once for each name.
+  // Adds a name with leading or trailing blanks. Call it once for each distinct name.
   void AddName(const std::string& where, std::string_view name);
 
   // Returns one sentence for each kind of warning that occurred, with the number of occurrences and the first one.

@@ -1,7 +1,7 @@
 // Two passes: the first reads the files, numbers entities and relations by first appearance, and appends each triple as
-// four numbers to a log, in memory or in a scratch file. The second (SortByType) is a counting sort of the log by edge
-// type, after names have been sorted and edge types named. With a scratch folder, only the names have to fit into
-// memory.
+// four numbers to a log, in memory or in a scratch file. Then names are sorted (those of entities only if
+// TripleOptions::names is kSorted), and edge types get their names from the relations. The second pass (SortByType) is
+// a counting sort of the log by edge type. With a scratch folder, only the names have to fit into memory.
 #include "services/format/source/triples_reader.h"
 
 #include <algorithm>

@@ -84,7 +84,7 @@ class DocumentBounds final : public YAML::EventHandler {
   const YamlReferences references_;
   size_t num_values_ = 0;
   std::vector<OpenValue> open_;
-  std::map<YAML::anchor_t, size_t> values_of_;  // number of values of each complete anchor
+  std::map<YAML::anchor_t, size_t> values_of_;  // for each anchor whose value has ended, the number of values in it
 };
 
 }  // namespace

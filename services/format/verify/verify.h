@@ -28,7 +28,7 @@ struct VerifyOptions {
 struct VerifyReport {
   static constexpr size_t kMaxViolations = 100;
 
-  uint64_t partitions = 0, files = 0, bytes = 0, nodes = 0, edges = 0, columns = 0;  // verified
+  uint64_t partitions = 0, files = 0, bytes = 0, nodes = 0, edges = 0, columns = 0;  // according to the manifest
   bool compared_with_source = false;
   Quality quality;  // recomputed; all zero if a partition cannot be loaded or node ids are invalid
   uint64_t num_violations = 0;

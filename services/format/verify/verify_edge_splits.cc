@@ -1,7 +1,7 @@
 // Verifies splits of edges over all partitions. CollectPairsByOrdinal joins a part of a split from all partitions into
-// one list of pairs in original ids and checks that the list is complete; the list is then compared with the source.
-// Held-out pairs are sorted by destination and source, so that each partition finds the pairs of its destination nodes,
-// and each in-edge of such a node among them, by binary search.
+// one list of pairs in original ids and checks that the list is complete. CompareEdgeSplits compares the list with the
+// source. Held-out pairs are sorted by destination and source. Binary searches find the pairs whose destination is in a
+// partition, and tell whether an in-edge of such a destination is one of the pairs.
 #include <algorithm>
 #include <optional>
 

@@ -42,8 +42,8 @@ class IdReader {
 // Every node is owned exactly once, and the directory maps each original id to its global id. Fills original_of and
 // global_of.
 void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
-// The ordinals of each part of a split number its nodes, over all partitions, in ascending order of original ids, and
-// no node is in two parts.
+// Over all partitions, the nodes of each part of a split have the ordinals 0, 1, ... in ascending order of original
+// ids, and no node is in two parts.
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
 // Splits of edges: every ordinal is in exactly one partition, and no held-out pair is an edge or a training pair.
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);

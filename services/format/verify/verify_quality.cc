@@ -53,8 +53,8 @@ std::set<double> ComputeTrainNodeBalances(const LoadedPartitioning& loaded) {
   return balances;
 }
 
-// Adds the number of cut edges to *cut_edges. Adds to *remote_sources, for each partition, the number of distinct
-// source nodes of its in-edges that other partitions own.
+// Adds the number of cut edges to *cut_edges. Adds to *remote_sources, for each partition, the number of distinct nodes
+// that other partitions own and that are sources of its in-edges.
 void CountCut(const LoadedPartitioning& loaded, uint64_t* cut_edges, uint64_t* remote_sources) {
   const graph::PartitionBook& book = loaded.book();
   for (const graph::Partition& partition : loaded.partitions) {

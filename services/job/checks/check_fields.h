@@ -20,8 +20,8 @@ struct CheckedDocument {
   std::vector<std::string> ignored;  // paths of the cluster-only fields in the document; empty for kCluster
 };
 
-// Returns the checked fields of the document `root`. Adds all errors to `violations`; the result is usable only if
-// there are none.
+// Returns the checked fields of the document `root`. `spec_training` says whether spec.training is required. Adds all
+// errors to `violations`; the result is usable only if there are none.
 CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining spec_training, Violations* violations);
 
 }  // namespace espalier::job

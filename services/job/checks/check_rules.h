@@ -22,15 +22,16 @@ struct RuleViolation {
   // Returns the path that an API server reports, which ends with Rule::field. Path() ends with RuleFinding::field
   // instead if the finding has one, such as an item of a list.
   std::string PathInCel() const;
-  // Returns the parser's message: Rule::message followed by RuleFinding::detail.
+  // Returns the parser's message: Rule::message followed by RuleFinding::detail; "is missing: " precedes both if
+  // Rule::is_required is set and Rule::field is not empty.
   std::string Message() const;
 };
 
 // Returns all violations, in the order of DocumentRules().
 std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, RunsOn runs_on);
 
-// Adds a violation for each rule that the document violates, at the position of the rule's field. `job` is `document`
-// as a DistTraining.
+// Adds all violations of rules, several for a rule that several list items violate, each at the position of the field
+// that is wrong. `job` is `document` as a DistTraining.
 void CheckRules(const DistTraining& job, const CheckedDocument& document, RunsOn runs_on, Violations* violations);
 
 // Returns the violations of the rules whose Rule::at is "spec.graph.partitions", each as (field name, error message).

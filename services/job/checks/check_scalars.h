@@ -11,8 +11,8 @@
 
 namespace espalier::job {
 
-// Returns the value of `node`, a value of `field` or an item of its list, as JSON. If the value is invalid, adds a
-// violation with `path` and returns nullopt. A URI gets the canonical spelling of its scheme
+// Returns the value of `node` as JSON. `node` is the value of `field` or, if the field is a list, an item of it. If the
+// value is invalid, adds a violation with `path` and returns nullopt. A URI gets the canonical spelling of its scheme
 // (services/base/uri_scheme.h).
 std::optional<nlohmann::ordered_json> CheckScalar(const FieldSpec& field, const YamlNode& node, const std::string& path,
                                                   Violations* violations);

@@ -15,7 +15,7 @@ std::string UriProblem(const std::string& text, size_t max_prefix);
 std::string EndpointProblem(const std::string& text);
 
 // Returns the error message for the name of a Kubernetes object, or "" if it is valid: lower-case letters, digits, '-'
-// and '.', at most 253 bytes, not '-' or '.' at an end.
+// and '.', at most 253 bytes, with a letter or digit at the beginning and the end.
 std::string ObjectNameProblem(const std::string& text);
 
 }  // namespace espalier::job

@@ -8,8 +8,8 @@
 
 namespace espalier::job {
 
-// Returns one message per suspicious value, which begins with the field's path and names the remedy. Empty for most
-// documents.
+// Returns one message per suspicious value. Each message begins with the field's path and names the remedy. Empty for
+// most documents.
 std::vector<std::string> JobWarnings(const DistTraining& job);
 
 }  // namespace espalier::job

@@ -37,11 +37,12 @@ struct FieldSpec {
   std::string list_key;      // a list of objects: the required field that is unique among the items; "": none
   bool may_repeat = false;   // a list of values: duplicates are allowed
   bool required = false;     // must be set if its parent object is
-  // The field has no default, even if its member has an initial value: not every document may have the field, or its
+  // The field has no default, even if its member has an initial value: some documents must not have the field, or its
   // default depends on other fields.
   bool stays_missing = false;
   // The default as JSON; "": none. If the row does not set it, it is the initial value of the member, unless that value
-  // is invalid in a document: empty text, a list that is too short, an integer below the minimum, or a memory size.
+  // is invalid in a document: empty text, a list that is too short, an integer below the minimum, or the integer of a
+  // memory size, which is text in a document.
   std::string default_json;
   std::vector<std::string> values;  // kEnum: the allowed values
   int64_t minimum_integer = 0;

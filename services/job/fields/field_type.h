@@ -1,4 +1,5 @@
-// The types of fields of the document.
+// The types of fields of the document. The limits and choices that comments name are members of FieldSpec
+// (field_table.h).
 #pragma once
 
 namespace espalier::job {
@@ -10,8 +11,8 @@ enum class FieldType {
   kEdgeType,    // "source:relation:destination" or "relation"
   kPluginItem,  // "plugin/name": the item `name` of a server plugin
   kJobName,     // metadata.name
-  kUri,         // a path, "file:" or "s3://bucket/prefix"
-  kEndpoint,    // "https://host:port"
+  kUri,         // a path, a "file:" URI or "s3://bucket/prefix"
+  kEndpoint,    // "http://host[:port][/path]" or "https://..."
   kObjectName,  // the name of a Kubernetes object
   kEnum,        // one of `values`
   kInteger,     // minimum_integer .. maximum_integer

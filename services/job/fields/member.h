@@ -147,15 +147,15 @@ class Member {
   // No member.
   Member() = default;
 
-  // The member of `Owner`, the struct of the object that contains the field. An object whose row has no member has no
-  // struct of its own: its fields set members of the enclosing object's struct. Implicit, so that a row can have
-  // `.member = &Task::label`.
+  // A member of `Owner`, the struct of the object that contains the field. If the row of an object has no member, the
+  // object has no struct of its own: its fields set members of the enclosing object's struct. Implicit, so that a row
+  // can have `.member = &Task::label`.
   template <class Owner, class T>
   Member(T Owner::*member) {  // NOLINT(google-explicit-constructor)
     Describe<Owner, T>([member](Owner& owner) -> T& { return owner.*member; });
   }
 
-  // The member of a struct inside `Owner`.
+  // A member of a struct inside `Owner`.
   template <class Owner, class Inner, class T>
   Member(Inner Owner::*inner, T Inner::*member) {
     Describe<Owner, T>([inner, member](Owner& owner) -> T& { return owner.*inner.*member; });

@@ -13,8 +13,8 @@ bool HasDefault(const FieldSpec& spec) { return !spec.default_json.empty(); }
 
 void RemoveDefaults(const TableNode& table, Json* object);
 
-// Returns whether parsing a document without the field gives the field this value. The fields of an object that have
-// their defaults are removed before.
+// Returns whether parsing a document without the field gives the field this value. If the value is an object, the
+// caller has already removed those of its fields that have their defaults.
 bool IsDefault(const TableNode& field, const Json& value) {
   if (HasDefault(*field.spec)) return value == Json::parse(field.spec->default_json);
   return value.is_object() && value.empty() && HasObjectDefault(field, HasDefault);

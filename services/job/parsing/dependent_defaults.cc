@@ -46,7 +46,8 @@ void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
   if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
   nlohmann::ordered_json filled;
   for (const auto& [name, value] : spec.items()) {
-    if (name == "runPolicy") filled["tls"] = tls;  // as in the field table; runPolicy exists because it has defaults
+    // In the field table, tls precedes runPolicy, which always exists because it has defaults.
+    if (name == "runPolicy") filled["tls"] = tls;
     if (name != "tls") filled[name] = value;
   }
   spec = std::move(filled);

@@ -10,7 +10,7 @@ namespace espalier::job {
 
 // Sets the field at `path` to `value` and creates missing objects and lists on the way. "training.epochs" is short for
 // "spec.training.epochs"; "inputs[0]" is an item of a list, and the index after the last item appends an item. A larger
-// index and a path through a scalar are violations. A null value unsets the field.
+// index, a path through a scalar and a malformed path are violations. A null value unsets the field.
 void ApplyOverride(const std::string& path, YamlNode value, YamlNode* root, Violations* violations);
 
 }  // namespace espalier::job

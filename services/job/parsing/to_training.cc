@@ -1,6 +1,6 @@
 // SetMembers walks the field table and the document together and sets the member of each field that is in the document.
-// The member of a missing field keeps its initial value. ToDistTraining then sets the few members that no single field
-// sets. CheckFields has checked types, ranges and enum names, so conversions cannot fail.
+// The member of a missing field keeps its initial value. ToDistTraining then sets the few members that have no field of
+// their own. CheckFields has checked types, ranges and enum names, so conversions cannot fail.
 #include "services/job/parsing/to_training.h"
 
 #include "services/job/fields/field_tree.h"
@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Sets the members of the fields of `object`. `table` is the object's row, and `owner` its struct.
+// Sets the members of the fields of `object`. `table` is the object's node in the field table, and `owner` is the
+// struct that has the members.
 void SetMembers(const TableNode& table, const Json& object, AnyStruct owner) {
   for (const TableNode& field : table.fields) {
     const auto found = object.find(field.name);

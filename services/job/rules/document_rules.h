@@ -17,7 +17,7 @@ namespace espalier::job {
 // The document that rules are evaluated on. Both members must outlive the evaluation.
 struct RuleDocument {
   const DistTraining& job;
-  const nlohmann::ordered_json& values;  // the whole document with defaults, as CheckFields returns it
+  const nlohmann::ordered_json& values;  // the whole document with defaults, those of FillDependentDefaults included
 };
 
 // A violation of a rule.

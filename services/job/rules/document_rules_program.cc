@@ -58,8 +58,8 @@ bool IsFileUri(std::string_view uri) {
   return !uri.ends_with('/') && !is_bucket;
 }
 
-// Returns whether exactly one of uri and configMapKeyRef is set. If not, the rules about the script's file report
-// nothing.
+// Returns whether exactly one of uri and configMapKeyRef is set. If not, the rules for entrypoint and command that
+// depend on the name of the script's file report nothing.
 bool HasOneSource(const Script& script) { return script.uri.empty() != script.config_map.empty(); }
 
 std::vector<Rule> ScriptRules() {

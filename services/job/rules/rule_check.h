@@ -1,4 +1,4 @@
-// Makes RuleChecks from lambdas. The type of a lambda's first parameter is the value that it checks:
+// Makes RuleChecks from lambdas. The type of a lambda's first parameter determines the values that it checks:
 //
 //   Holds([](const Model& self) { return self.type == ModelType::kRgcn || self.num_bases == 0; })
 //

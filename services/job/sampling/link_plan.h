@@ -21,8 +21,9 @@ Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, con
 
 // Returns the edge type with the reverse edges of `type`: spec.training.task.reverseEdgeType; if that is empty, the one
 // that addReverseEdges pairs with `type` (`type` itself for a homogeneous graph); nullopt if neither is set.
-// InvalidArgument if reverseEdgeType is set for several edge types or is not the type that addReverseEdges pairs with
-// `type`; NotFound if the graph lacks the reverse type.
+// InvalidArgument, only if reverseEdgeType is set: the task has edgeTypes; the task has no edgeType and the graph has
+// several edge types; or addReverseEdges is set too and pairs `type` with another type (heterogeneous graphs only).
+// NotFound if the graph lacks the reverse type.
 Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type);
 
 // Returns the plan for sampling edges and negatives, checked by sampler::CheckLinkPlan, or nullopt for tasks other than

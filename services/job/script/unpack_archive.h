@@ -17,10 +17,11 @@ struct ArchiveLimits {
 };
 
 // Writes the files of `archive` (tar, tar with gzip, or zip, detected by content) below `folder`, which must exist. All
-// users can read the files, and execute those that have the owner's execute bit in the archive. InvalidArgument, with
-// `shown` and the entry, for a damaged or encrypted archive, for an archive above `limits`, and for entries that are
-// neither files nor folders (such as links), that occur twice, or whose path leads outside of `folder`. After an error,
-// the files that were already written stay. Other errors are those of writing to `folder`.
+// users can read the files, and execute those that have the owner's execute bit in the archive. InvalidArgument for an
+// empty, damaged or encrypted archive, for an archive above `limits`, for entries that are neither files nor folders
+// (such as links), for files that occur twice, and for paths that lead outside of `folder`; the message begins with
+// `shown`, the archive's name for users. Other errors are those of writing to `folder`. After an error, the files that
+// were already written stay.
 Status UnpackArchive(std::string_view archive, const std::string& shown, const std::string& folder,
                      const ArchiveLimits& limits = {});
 

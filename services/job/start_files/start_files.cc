@@ -14,8 +14,8 @@ namespace {
 
 using storage::StoreLocation;
 
-// The result of a check: `place` is the status of finding the file or folder, `content` that of reading it. Their
-// errors have different exit codes.
+// The result of a check: `place` is the status of finding the file or folder, `content` that of reading it. The exit
+// code is kBadInput for NotFound in `place` and for errors of `content`, else that of ToExitCodeOfPlace.
 struct Checked {
   Status place;
   Status content = {};
@@ -42,7 +42,7 @@ Checked CheckCheckpoint(const job::DistTraining& job, const storage::StoreOpener
   const Result<StoreLocation> place = open_store(job.checkpoint.resume_from);
   if (!place.ok()) return {place.status()};
   const Status found = format::ReadNamedCheckpoint(*place->store, place->prefix).status();
-  // Ignores InvalidArgument: trainers use the newest checkpoint that they can load, which may be an earlier one.
+  // Ignores InvalidArgument, which means an invalid manifest: trainers report it if they need this checkpoint.
   return {found.code() == StatusCode::kInvalidArgument ? Status() : found};
 }
 

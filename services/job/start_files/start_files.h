@@ -25,9 +25,10 @@ struct StartFileError {
 
 // Checks that spec.training.model.uri, spec.checkpoint.resumeFrom and spec.output.nodesUri exist, and that the model
 // file is of the right kind (by its first and last bytes, and by its header for a model of Espalier). Returns the first
-// error, or nullopt if there is none. The exit code is kBadInput for a missing file or a file of the wrong kind, and
-// kBadDocument for a URI that no store can open. Errors that may be transient, or may be due to credentials that are
-// not shared, are ignored; trainers report such errors. Trainers also check the remaining content of the files.
+// error, or nullopt if there is none. The exit code is kBadInput for a file that is missing, damaged or of the wrong
+// kind, and kBadDocument for a URI that no store can open. Errors that may be transient, or may be due to credentials
+// that are not shared, are ignored; trainers report such errors. Trainers also check the remaining content of the
+// files.
 std::optional<StartFileError> FindStartFileError(const job::DistTraining& job, const SharedWithTrainers& shared,
                                                  const storage::StoreOpener& open_store);
 

@@ -17,7 +17,7 @@ using FieldPositions = std::map<std::string, Position>;  // by path, as in "spec
 Position FindPosition(const FieldPositions& positions, std::string path);
 
 // Returns the prefix of a message about position `at`: "job.yaml:12:5: " or "--set training.seed: ". source_names[i] is
-// the name of source i (Position::source); if it is empty, returns "".
+// the name of source i (Position::source); if that name is empty, returns "".
 std::string PlaceText(const std::vector<std::string>& source_names, Position at);
 
 // Immutable; thread-safe.

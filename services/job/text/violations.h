@@ -11,16 +11,16 @@ namespace espalier::job {
 
 class Violations {
  public:
-  // source_names[i] is the name of source i (Position::source) in messages: "job.yaml", "--set training.seed". If it is
-  // empty, messages have neither a name nor a position.
+  // source_names[i] is the name of source i (Position::source) in messages: "job.yaml", "--set training.seed". If
+  // this name is empty, messages about source i have neither a name nor a position.
   explicit Violations(std::vector<std::string> source_names) : source_names_(std::move(source_names)) {}
 
   // Adds an error of the field at `path`; an empty path means the document as a whole.
   void Add(Position at, std::string path, std::string message);
   bool empty() const { return violations_.empty(); }
 
-  // Returns InvalidArgument with one line per violation, sorted by position, at most 100 lines; OK if there are no
-  // violations.
+  // Returns InvalidArgument with one line for each of the first 100 violations by position, and a line with the number
+  // of further ones; OK if there are no violations.
   Status ToStatus() const;
 
  private:
@@ -34,7 +34,8 @@ class Violations {
   std::vector<Violation> violations_;
 };
 
-// Returns a value for messages: in quotes, at most 60 bytes, with '?' for control characters.
+// Returns a value for messages: at most its first 60 bytes in quotes, with '?' for control characters; "..." follows if
+// the value is longer.
 std::string Shown(const std::string& text);
 
 }  // namespace espalier::job

@@ -1,5 +1,5 @@
-// YAML as a tree with the positions of its nodes. It is built from the events of yaml-cpp's parser rather than from its
-// nodes, which do not preserve quoting, duplicate keys, aliases and depth. The input is untrusted: its size, depth and
+// YAML as a tree with the positions of its nodes. It is built from the events of yaml-cpp's parser, because the class
+// YAML::Node does not preserve quoting, duplicate keys, aliases and depth. The input is untrusted: its size, depth and
 // number of nodes are limited.
 #pragma once
 

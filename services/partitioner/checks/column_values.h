@@ -37,7 +37,7 @@ auto WithElements(const Tensor& tensor, const Use& use) {
 }
 
 // Returns the text of an element: exact for integers; for floating point, the shortest text that reads back as the same
-// number of the column's dtype ("NaN", "-infinity").
+// number of the column's dtype, or "NaN", "infinity" or "-infinity".
 std::string ElementText(const Tensor& column, int64_t element);
 
 // Returns the index of the first element that cannot be the weight of an edge (negative, NaN or infinite), or nullopt.

@@ -17,7 +17,7 @@ namespace {
 // The values that a label column may contain. Some of them mean "no label".
 struct LabelRule {
   std::function<bool(double)> is_allowed;
-  std::function<bool(double)> is_label;  // called for allowed values
+  std::function<bool(double)> is_label;  // meaningful only for allowed values
   std::string expected;                  // the allowed values, for messages
   std::string missing;                   // the values that mean "no label", for messages
 };
@@ -41,7 +41,8 @@ LabelRule MakeLabelRule(LabelKind kind) {
           "a class from 0 to " + std::to_string(job::kMaxLabelClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
-// Returns the index of the first element of a row that is not allowed, or nullopt.
+// Returns the first value of row `row` that is not allowed, as its index among all elements of the column; nullopt if
+// all values of the row are allowed.
 template <class ValueAt>
 std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
   for (int64_t at = row * width; at < (row + 1) * width; ++at) {
@@ -50,7 +51,7 @@ std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRul
   return std::nullopt;
 }
 
-// Returns the description of the first value in the rows of `parts` that is not allowed, or "".
+// Describes the first value that is not allowed in the rows of `parts`; returns "" if all are allowed.
 std::string DescribeFirstWrongValue(const LabelRule& rule, const Tensor& column,
                                     const std::vector<std::span<const uint64_t>>& parts, int threads) {
   const auto num_rows = static_cast<uint64_t>(column.num_rows());

@@ -25,7 +25,7 @@ format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<s
 const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels);
 
 // Returns InvalidArgument if the task cannot be trained with these labels: a value is neither a label nor missing, or
-// the training part, which has `num_training_rows` rows, has no label. `owner` is the OwnerName of the column's type.
+// the training part has rows (`num_training_rows`) but no label. `owner` is the OwnerName of the column's type.
 Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
                        uint64_t num_training_rows);
 

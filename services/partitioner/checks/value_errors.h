@@ -34,8 +34,8 @@ std::string FeatureField(size_t input, size_t feature);
 // Returns a description of an element: "row 17 is -2.5", or "row 17, at index 1, is -2.5" if a row has several values.
 std::string DescribeElement(const Tensor& column, int64_t element);
 
-// Returns InvalidArgument for a value. `fact` is the result of DescribeElement: "<field>: row 17 of column 'w' of edge
-// type 'a:r:b' is -2.5: expected a finite weight, 0 or larger".
+// Returns InvalidArgument for the element that `fact`, a result of DescribeElement, describes: "<field>: row 17 of
+// column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or larger".
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected);
 // Returns InvalidArgument for a column that contains NaN but must not.
 Status LacksValues(const NamedColumn& column);

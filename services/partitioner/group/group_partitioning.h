@@ -36,7 +36,7 @@ struct GroupWork {
   std::vector<Tensor> assignment;
   // Called at the start of the phases "validating", "preprocessing" (only if there is work to do), "cutting", "sending"
   // and "building", and before each partition that is built. `fraction` is the completed part of the phase.
-  // PartitionInGroup returns its error.
+  // PartitionInGroup returns the error of this function.
   std::function<Status(std::string_view phase, double fraction)> advance;
   // Called with the preprocessed graph, which has only this process's share of the edges, if preprocessing changes
   // edges. May be null.

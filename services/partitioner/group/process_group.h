@@ -5,15 +5,15 @@
 // process renews its heartbeat; a process that fails publishes its error.
 //
 // Guarantees: a wait ends when the marker exists, when a process publishes an error, when the outcome exists because
-// another process has done the work, when this process is asked to stop, or peer_timeout after the last heartbeat of
-// the awaited process (start_timeout if it has none). A process that is restarted with its rank finds its own markers
-// and resumes.
+// another process has done the work, when this process is asked to stop, after an error of the store, or peer_timeout
+// after the last heartbeat of the awaited process. If the wait finds no heartbeat, it ends start_timeout after its
+// beginning. A process that is restarted with its rank finds its own markers and resumes.
 //
 // Assumptions: an object that was put is visible to later reads of other processes, as in S3 and file systems. Clocks
 // of different processes are not compared.
 //
 // Limitations: a group that has failed cannot be used again; a retry needs another name. The size of a group is fixed,
-// because shares depend on it.
+// because the share of the work that each process does depends on it.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ struct GroupOptions {
   uint32_t size = 1;
   std::string name;  // equal in all processes of a group and unique to the group: [a-z0-9-], 1 to 64 characters
   std::chrono::milliseconds peer_timeout{60'000};    // how long a process may go without a heartbeat
-  std::chrono::milliseconds start_timeout{600'000};  // how long a process may take until its first heartbeat
+  std::chrono::milliseconds start_timeout{600'000};  // how long a wait for a process without any heartbeat may take
 };
 
 // Returns InvalidArgument, which names the wrong option, for an invalid size, rank or name.
@@ -50,7 +50,8 @@ struct GroupPlace {
 class ProcessGroup {
  public:
   // Joins the group and starts the heartbeat. If a process of the group has failed, returns its error. InvalidArgument
-  // if the group was started with another size. `stop_requested` is called during waits and may be null.
+  // if the group was started with another size, or from CheckGroup. `stop_requested` is called during waits and may be
+  // null.
   static Result<std::unique_ptr<ProcessGroup>> Join(storage::ObjectStore& store, GroupPlace place,
                                                     const GroupOptions& options, std::function<bool()> stop_requested);
   // Stops the heartbeat and deletes its object.
@@ -74,9 +75,10 @@ class ProcessGroup {
   Status AwaitCondition(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
 
   // Publishes the error `status` of this process, which ends the group. Does nothing if the error came from another
-  // process, and for transient errors: a process that was asked to stop (Cancelled) or cannot reach the store
-  // (Unavailable, DeadlineExceeded) may be restarted and resume; if it is not, the other processes detect the missing
-  // heartbeat. A DeadlineExceeded that reports another process's missing heartbeat is published.
+  // process or is the Aborted of a wait, and for transient errors: a process that was asked to stop (Cancelled) or
+  // cannot reach the store (Unavailable, DeadlineExceeded) may be restarted and resume; if it is not, the other
+  // processes detect the missing heartbeat. A DeadlineExceeded that reports another process's missing heartbeat is
+  // published.
   void Fail(const Status& status);
 
  private:

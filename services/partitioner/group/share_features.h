@@ -21,8 +21,8 @@ using FeatureScales = std::vector<std::map<std::string, std::vector<float>>>;
 
 // Checks this process's range of the feature columns' rows. Returns the scales of all features, or no scales if the
 // options do not convert features to I8. If a row in the range cannot be converted, returns the error that Preprocess
-// would return for the whole graph. Other errors: that of CheckSourceColumns for a source column with scales, and those
-// of the group. `source` must be valid.
+// would return for the whole graph. Other errors: that of CheckSourceColumns if a column in `source_columns` gets
+// scales, those of the group, and DataLoss for invalid magnitudes from another process. `source` must be valid.
 Result<FeatureScales> FindFeatureScales(ProcessGroup& group, const graph::SourceGraph& source,
                                         const std::vector<std::string>& source_columns,
                                         const graph::PreprocessOptions& options, int threads);

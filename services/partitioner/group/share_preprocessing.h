@@ -27,8 +27,8 @@ struct PreprocessedShare {
 };
 
 // Returns this process's share of the preprocessed graph. `source` must be valid. Does not change features
-// (share_features.h). Memory: the share (twice the share with reverse edges); while duplicates are dropped, also the
-// memory of SendEdges and ReceiveEdges. Errors: those of Preprocess, of the group, and of the store.
+// (share_features.h). Memory: the share, or twice the share if reverse edges are added; while duplicates are dropped,
+// also the memory of SendEdges and ReceiveEdges. Errors: those of Preprocess, of the group, and of the store.
 Result<PreprocessedShare> PreprocessShare(ProcessGroup& group, const BundlePlace& place,
                                           const graph::SourceGraph& source, const graph::PreprocessOptions& options,
                                           int threads);

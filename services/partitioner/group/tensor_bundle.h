@@ -24,8 +24,8 @@ struct BundlePlace {
 // equal content under equal names.
 Result<format::FileEntry> WriteBundle(const BundlePlace& place, const std::string& name, TensorBundle tensors);
 
-// Reads a bundle. Tensors are mapped if the store's objects are local files, and in memory otherwise. DataLoss if size,
-// checksums or format differ from `entry`.
+// Reads a bundle. Tensors are mapped if the store's objects are local files, and in memory otherwise. DataLoss if the
+// size or checksums differ from `entry`, or if the safetensors header is invalid.
 Result<TensorBundle> ReadBundle(const BundlePlace& place, const format::FileEntry& entry);
 
 // Returns the tensor `name`. DataLoss, with the key of `entry`, if it does not exist or has another dtype or shape.

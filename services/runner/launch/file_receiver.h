@@ -17,10 +17,10 @@ class FileReceiver {
  public:
   static constexpr std::chrono::seconds kLockTimeout{10};
 
-  // Starts a transfer from a message `receive` with the fields `file`, an absolute path; `bytes`; `mode`, the
-  // permissions; and `blocks`, the XXH3-64 hash of each 4 MiB block. Reads and verifies the blocks that exist.
-  // InvalidArgument if the message is invalid. DeadlineExceeded if another transfer to the same file lasts for longer
-  // than `patience`.
+  // Starts the transfer that `message` announces. It is a `receive` message with the fields `file`, an absolute path;
+  // `bytes`, the size; `mode`, the permissions; and `blocks`, the XXH3-64 hash of each 4 MiB block. Reads and verifies
+  // the blocks that exist. InvalidArgument if the message is invalid. DeadlineExceeded if another transfer to the same
+  // file lasts for longer than `patience`.
   static Result<FileReceiver> Begin(const Message& message, std::chrono::nanoseconds patience = kLockTimeout);
 
   const std::set<uint64_t>& wanted() const { return wanted_; }  // numbers of the missing blocks

@@ -28,7 +28,7 @@ struct CopyReport {
   uint64_t bytes = 0, bytes_sent = 0;       // bytes_sent: only the blocks that the host did not have
 };
 
-// Sends the files and adds their numbers to *report. Calls `on_block` after each block and each file, to display the
+// Sends the files and adds their totals to *report. Calls `on_block` after each block and each file, to display the
 // progress. Returns errors of the session, of the heartbeat and of the host (such as a full disk); DataLoss if a file
 // has changed since its entry was computed; Cancelled if a stop is requested.
 Status SendFiles(HostSession& session, const std::vector<FileToSend>& files, const telemetry::StopSignal& stop,

@@ -8,7 +8,7 @@
 namespace espalier::launch {
 namespace {
 
-// Longest time that one interval between two calls adds to the silence.
+// Maximum that one interval between two calls of SilenceTimer::Update adds to the silence.
 constexpr std::chrono::seconds kMaxCountedInterval{2};
 
 }  // namespace

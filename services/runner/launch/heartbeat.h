@@ -15,8 +15,8 @@ namespace espalier::launch {
 
 class HostSession;
 
-// Time between two pings of a host. Must be shorter than HostFleetOptions::lost_after, after which hosts consider the
-// launcher lost. --lost-seconds is at least 10.
+// Longest time between two pings of a host. HostFleet uses at most a third of HostFleetOptions::lost_after, the time
+// without a message after which hosts consider the launcher lost.
 constexpr std::chrono::seconds kPingInterval{5};
 
 // Not thread-safe. The hosts must outlive this object.

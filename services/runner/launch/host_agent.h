@@ -2,8 +2,9 @@
 // processes when the launcher requests it, and reports their state, logs and exit codes (message.h).
 //
 // Guarantees: when the agent ends for any reason, none of its processes is left. It stops them role by role
-// (run/fleet.h) and ends if its standard input is closed (the launcher has died or the connection is broken), if the
-// launcher has sent nothing for the time that `begin` set (lostSeconds), or on SIGTERM.
+// (run/fleet.h) and ends if its standard input is closed (the launcher has died or the connection is broken), on
+// SIGTERM, or if the launcher has sent nothing for too long: 10 minutes before the message `begin`, afterwards the
+// lostSeconds of `begin`.
 #pragma once
 
 #include <string>

@@ -3,10 +3,10 @@
 //   process                      host
 //   partitioner 0                this machine
 //   partitioner r > 0            r mod H; this machine if the graph, the assignment or the partitions are local paths
-//   server of partition p        p mod H; replica k: (p + k) mod H. All processes of a replica share the mapped files.
+//   server of partition p        (p + k) mod H for all processes of replica k = 0, 1, ... (server_numbering.h)
 //   sampler i, trainer r         i mod H, r mod H
 //
-// If the numbers of partitions and trainers are H or multiples of H, the partitions whose seeds a trainer prefers
+// If the number of trainers is a multiple of H, the partitions whose seeds a trainer prefers
 // (docs/sampling.md) are on the trainer's host.
 #pragma once
 
@@ -43,8 +43,8 @@ struct HostFleetOptions {
 // Not thread-safe.
 class HostFleet final : public run::Fleet {
  public:
-  // `sessions` are those of all hosts, in the order of the hosts file, after AwaitHello. `folder`, `job` and `progress`
-  // must outlive this object. `this_machine` is the site of processes on this machine.
+  // `sessions` are those of all hosts, in the order of the hosts file; AwaitHello of each has succeeded. `folder`,
+  // `job` and `progress` must outlive this object. `this_machine` is the site of processes on this machine.
   HostFleet(std::vector<std::unique_ptr<HostSession>> sessions, HostFleetOptions options, run::Site this_machine,
             const run::RunFolder& folder, const run::RunJob& job, terminal::Progress& progress);
   // Closes the sessions: each host ends the processes that still run there. Blocks until they have ended, at most for

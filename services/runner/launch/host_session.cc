@@ -1,5 +1,5 @@
 // ssh is a child process with three pipes: messages through its standard input and output, and errors of ssh and of the
-// host through its standard error, of which the last bytes are kept. When the output ends, EndConnection waits briefly
+// host through its standard error, of which the last bytes are kept. If the pipe breaks, EndConnection waits briefly
 // for ssh's exit code, because the code and standard error explain the failure better than the broken pipe.
 #include "services/runner/launch/host_session.h"
 
@@ -27,7 +27,7 @@ constexpr size_t kMaxUnread = 4;
 constexpr size_t kPieceBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kSendTimeout{60};
 constexpr std::chrono::seconds kMaxPollWait{1};  // Await calls the heartbeat at least this often
-// Time limit for ssh to exit after its output has ended. Its exit code says why.
+// Time limit for ssh to exit after EndConnection has closed its input.
 constexpr std::chrono::seconds kEndTimeout{5};
 
 }  // namespace

@@ -32,8 +32,8 @@ class HostSession {
   // Closes the connection without waiting. The host then stops its processes.
   ~HostSession();
 
-  // Blocks until the agent on the host has sent `hello`. Returns errors of SshFailure and Await; FailedPrecondition if
-  // the agent has another version.
+  // Blocks until the agent on the host has sent `hello`. Returns errors of Await; FailedPrecondition if the agent has
+  // another version.
   Status AwaitHello(const telemetry::StopSignal& stop, Deadline deadline, Heartbeat& heartbeat);
 
   const Host& host() const { return host_; }
@@ -44,7 +44,7 @@ class HostSession {
   const std::vector<std::string>& missing() const { return missing_; }  // role binaries that the host lacks
 
   // Sends a message. Blocks while the pipe is full. After each 64 KiB, `heartbeat` beats, unless it is null. Errors of
-  // the pipe end the connection. After an error of the heartbeat, only a part of the message has been sent.
+  // the pipe end the connection. After an error of the heartbeat, the message may have been sent only in part.
   Status Send(nlohmann::json head, std::string body = {}, Heartbeat* heartbeat = nullptr);
   // Returns the messages that have arrived; does not block.
   Result<std::vector<Message>> Receive();

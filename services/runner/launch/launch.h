@@ -28,8 +28,8 @@ struct LaunchOptions {
   run::RunOptions run;
   HostFleetOptions fleet;            // empty fleet.workspace: the path of the output folder is used
   std::vector<std::string> folders;  // the user's folders to copy to each host
-  // Numbers per host; 0: as in the document. They override graph.partitions.count, samplers.replicas and
-  // trainers.replicas.
+  // Numbers per host. Multiplied by the number of hosts, they override graph.partitions.count, samplers.replicas and
+  // trainers.replicas; 0: as in the document.
   uint32_t servers_per_host = 0, samplers_per_host = 0, trainers_per_host = 0;
 };
 // Runs the job on the hosts. Blocks until the run has ended.

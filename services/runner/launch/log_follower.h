@@ -14,8 +14,8 @@ class LogFollower {
 
   // Returns what was appended since the last call, at most 256 KiB; the next call continues there.
   std::string Read();
-  // For the last call: if more than 256 KiB remain, returns only the last 256 KiB, after a line that says how much is
-  // omitted.
+  // For the last call: if more than 256 KiB remain, returns a line that says how much is omitted, followed by the last
+  // 256 KiB.
   std::string ReadEnd();
 
  private:

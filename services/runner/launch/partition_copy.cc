@@ -1,5 +1,5 @@
-// Builds the list of files for each host (Plan), then sends the plans one host after the other (SendPlans). The
-// manifest is the last file of a plan, so a host gets it only after all partitions that it serves.
+// Builds the list of files for each host (Plan), then sends the plans one host after the other (SendPlans). A plan of
+// CopyPartitions ends with the manifest, so a host gets it only after all partitions that it serves.
 #include "services/runner/launch/partition_copy.h"
 
 #include <algorithm>

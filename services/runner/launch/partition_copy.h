@@ -27,15 +27,15 @@ inline size_t FindServerHost(uint32_t partition, uint32_t replica, size_t hosts)
   return (size_t{partition} + replica) % hosts;
 }
 
-// Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY. Each host gets the partitions
-// whose servers run on it, then the manifest. `replicas` >= 1 is the number of replicas of each partition. Returns the
-// path on the hosts. Errors: those of the partitioning, of the hosts and of the heartbeat; Cancelled if a stop is
+// Copies the partitioning in `folder` (with manifest.json) to WORKSPACE/partitions/KEY. Each host with servers gets the
+// partitions that they serve, then the manifest. `replicas` >= 1 is the number of replicas of each partition. Returns
+// the path on the hosts. Errors: those of the partitioning, of the hosts and of the heartbeat; Cancelled if a stop is
 // requested.
 Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to);
 
 // Copies every file below `folder` to WORKSPACE/NAME on each host, where NAME is the name of the folder. Symbolic links
-// to files are copied as files. InvalidArgument for a link to a folder, a file name that is not UTF-8, or more than
-// 100000 files; other errors as in CopyPartitions.
+// to files are copied as files. InvalidArgument if `folder` is not a folder, or contains a link to a folder, a file
+// name that is not UTF-8, or more than 100000 files; other errors as in CopyPartitions.
 Status CopyFolder(const std::string& folder, const CopyTarget& to);
 
 }  // namespace espalier::launch

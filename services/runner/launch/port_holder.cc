@@ -46,7 +46,8 @@ Address FromHex(const std::string& hex) {
   return bytes;
 }
 
-// Returns whether a socket bound to `bound` prevents another one from binding `wanted`.
+// Returns whether a socket bound to `bound` may prevent another one from binding `wanted`, which must not be the
+// wildcard address.
 bool Conflicts(const Address& bound, const Address& wanted) {
   if (std::all_of(bound.begin(), bound.end(), [](unsigned char c) { return c == 0; })) return true;
   if (bound == wanted) return true;

@@ -45,7 +45,7 @@ struct PartitionerPeers {
   uint32_t rank = 0;
   uint32_t size = 1;
   std::string group = {};  // unique name; empty if size is 1
-  int threads = 0;         // 0: the number of the machine's processors
+  int threads = 0;         // unless Site::partitioner_threads is set; 0: the number of the machine's processors
 };
 
 // Returns the command of a partitioner. Here and below, paths and addresses are those of `site`.
@@ -60,7 +60,8 @@ process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, 
 struct TrainerPeers {
   std::vector<std::string> servers;  // by partition (AddressesByPartition)
   std::vector<std::string> samplers;
-  // host:port of the rendezvous of the ranks. Trainer 0 publishes it; programs get it as MASTER_ADDR and MASTER_PORT.
+  // host:port of the rendezvous of the ranks. Trainer 0 reports it when it is ready. For a program, the caller chooses
+  // it, and the ranks get it as MASTER_ADDR and MASTER_PORT.
   std::string rendezvous;
 };
 // Returns the command of trainer `rank`, which resumes from the newest checkpoint below the job's output.uri, if there

@@ -40,19 +40,21 @@ class Fleet {
 
   // Returns the machine of the child, with the paths and addresses that its command line needs.
   virtual Site GetSite(ChildId child) const = 0;
-  // Makes the partitioning at `uri` readable on the machines of the graph servers; a path in `uri` is one of this
-  // machine. Blocks for as long as a copy takes. Cancelled if a stop is requested; DeadlineExceeded after the run's
-  // deadline.
+  // Makes the graph servers read the partitioning at `uri`. A path in `uri` is one of this machine. If the fleet copies
+  // partitions, copies it to the servers' machines and blocks for as long as this takes; otherwise they must be able to
+  // read it (FailedPrecondition). Cancelled if a stop is requested; DeadlineExceeded after the run's deadline.
   virtual Status ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
 
   // Starts the child. An earlier process of the same child must have ended; its ready file at `ready_path` is removed.
   // An empty `ready_path` means that the child writes no ready file and counts as ready at once. Paths in `spec` are
-  // those of the child's site. The child's log and termination message are also copied to this machine's folder.
+  // those of the child's site. If that is another machine, the child's log and termination message are also copied to
+  // the run's folder on this machine.
   virtual Status Start(ChildId child, const process::ChildSpec& spec, const std::string& ready_path) = 0;
 
   // Returns the events since the last call. Does not block.
   virtual FleetEvents Poll() = 0;
-  // Blocks until an event may have occurred, a stop is requested, or `longest` has passed.
+  // Blocks until a child may have ended, a stop is requested, or `longest` has passed. A new ready file might not end
+  // the wait.
   virtual void WaitForEvent(std::chrono::milliseconds longest) = 0;
   // Sends a signal to the child's process group, after SIGCONT so that a stopped process receives it. No effect after
   // the child has ended.
@@ -67,11 +69,14 @@ class Fleet {
   // Returns the child that has been waited for the longest; nullopt if all running children are ready. Children without
   // a ready path are never returned.
   virtual std::optional<Awaited> LongestAwaited() const = 0;
-  virtual std::map<ChildId, pid_t> Pids() const = 0;  // of the running children
-  virtual std::vector<ChildId> Running() = 0;         // polls the processes; does not consume events
+  // Returns the process IDs of the running children. A child on another machine is missing until its ready file has
+  // reported its ID.
+  virtual std::map<ChildId, pid_t> Pids() const = 0;
+  virtual std::vector<ChildId> Running() = 0;  // polls the processes; does not consume events
   // Returns how the child's last process ended; nullopt while it runs, or if it was never started.
   virtual std::optional<process::ExitState> ExitState(ChildId child) = 0;
-  // Returns the JSON that the child's admin port serves at /status. Best effort: fails after half a second.
+  // Returns the JSON that the child's admin port serves at /status. Best effort: LocalFleet fails after half a second;
+  // HostFleet has only the status that trainer 0 sent last.
   virtual Result<std::string> FetchStatus(ChildId child) = 0;
 
   // Ends all children, role by role (see Role): SIGTERM to all of a role, then SIGKILL to those that still run after

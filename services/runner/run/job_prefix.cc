@@ -1,6 +1,6 @@
 // An incarnation number must never be used twice below a prefix. FindEarlierRun therefore takes the maximum over all
 // traces: the outputs' manifest, checkpoints and results/<incarnation>/. DeleteEarlierRun deletes the outputs' manifest
-// first, then the checkpoints (of each, the checkpoint's manifest first), then the results.
+// and result.json first, then the checkpoints (of each checkpoint, its manifest first), then results/.
 #include "services/runner/run/job_prefix.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
   }
-  // A newer checkpoint is from a run that resumed after the commit and was interrupted before it committed itself.
+  // A newer checkpoint is from a run that resumed after the commit and was interrupted before its own commit.
   const format::CheckpointListing* newest = earlier.NewestCheckpoint();
   earlier.outputs_committed = committed > 0 && (newest == nullptr || committed >= newest->id.incarnation);
   const std::string results = storage::JoinKey(prefix.prefix, kResults);

@@ -9,7 +9,7 @@ namespace espalier::run {
 // Not thread-safe.
 class LocalFleet final : public Fleet {
  public:
-  // `stop` must outlive this object. `site` is the site of every child.
+  // `stop` must outlive this object. `site` is the site of every child, except for local_rank, which GetSite sets.
   LocalFleet(const telemetry::StopSignal& stop, Site site) : stop_(stop), site_(std::move(site)) {}
   // Kills the children that still run.
   ~LocalFleet() override = default;
@@ -59,7 +59,7 @@ class LocalFleet final : public Fleet {
   std::map<ChildId, Member> members_;
 };
 
-// Returns the number of threads of each of `num_servers` graph servers that share `processors` processors, at least 2.
+// Returns the number of threads, at least 2, of each of `num_servers` graph servers that share `processors` processors.
 unsigned ServerThreads(unsigned processors, uint32_t num_servers);
 
 }  // namespace espalier::run

@@ -13,7 +13,7 @@
 namespace espalier::run {
 namespace {
 
-// Linux assigns ports from 32768 on to outgoing connections (net.ipv4.ip_local_port_range).
+// By default, Linux uses the ports above this range for outgoing connections (net.ipv4.ip_local_port_range).
 constexpr uint16_t kLowestPort = 20000, kHighestPort = 32767;
 constexpr int kTries = 100;
 

@@ -12,8 +12,8 @@ struct PartitioningView {
   std::string text;                         // "cutting 12 s  read 1.2 GB  written 300 MB"
 };
 
-// Returns nullopt if `json` is not the status of a partitioner, or is one between two phases. Ignores unknown fields.
-// Accepts untrusted input.
+// Returns nullopt if `json` is not the status of a partitioner, or if the partitioner is between two phases. Ignores
+// unknown fields. Accepts untrusted input.
 std::optional<PartitioningView> ParsePartitioningStatus(const std::string& json);
 
 }  // namespace espalier::run

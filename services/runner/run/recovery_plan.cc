@@ -1,11 +1,12 @@
 // Next() derives the actions from the states of all children, in a fixed order: give up on bad input, succeed, give up
-// on stores, restart services, start absent roles in their order, advance the trainer group. It can be called at any
-// time and any number of times; wake_at_ is the earliest time at which a timer changes its result.
+// on stores, restart services, start absent roles in their order, advance the trainer group, give up after a failure.
+// It can be called at any time and any number of times; wake_at_ is the earliest time at which a timer changes its
+// result.
 //
 // A failed trainer group passes through: failure (group_failed_at_) -> after `settle_time`, SIGTERM to the
 // trainers that still run (group_signaled_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names
-// the cause and either schedules the next group (group_due_) or sets failed_since_, after which nothing is started any
-// more.
+// the cause and either schedules the next group (group_due_) or sets failed_since_. Once failed_since_ is set, nothing
+// is started any more, and the plan gives up when `settle_time` has passed since the failure.
 #include "services/runner/run/recovery_plan.h"
 
 #include <signal.h>
@@ -113,7 +114,7 @@ bool RecoveryPlan::HasFailed(ChildId id, const Child& child) const {
   }
   if (child.exit.ok()) return !child.was_ready;
   if (OutputsAreCommitted() && child.is_signaled) return false;  // a straggler that was ended
-  // The outputs are complete, so a trainer that is killed or stopped during its shutdown has not failed.
+  // If the outputs are complete, a trainer that is killed or stopped during its shutdown has not failed.
   const ExitCode code = child.exit.ToExitCode();
   return !(OutputsAreCommitted() && (code == ExitCode::kUnavailable || code == ExitCode::kAskedToStop));
 }
@@ -165,7 +166,7 @@ void RecoveryPlan::ReplaceServices(SteadyTime now) {
   }
 }
 
-// Schedules the restart of a failed service, or gives up if it has died too often.
+// Schedules the restart of a failed service, or gives up if it has died too often and is not redundant.
 void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   bool counted = IsCounted(child.exit);
   milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
@@ -240,7 +241,7 @@ void RecoveryPlan::EndGroup(SteadyTime now) {
   SignalTrainers(SIGKILL);
 }
 
-// Kills trainers that still run `trainer_grace` after rank 0 has committed the outputs.
+// Rank 0 has committed the outputs and ended. After `trainer_grace`, kills the trainers that still run.
 void RecoveryPlan::EndStragglers(SteadyTime now) {
   if (group_killed_) return;
   const SteadyTime end = children_.at({Role::kTrainer, 0}).ended_at + options_.trainer_grace;
@@ -282,8 +283,9 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
 }
 
-// Called when a program's group ended with 75. Returns whether this group and the one before both ended soon after
-// their start. Then the stop probably did not come from outside, and without counting it the restarts would never end.
+// Called when a group ended with 75. Returns whether it is a group of a program, and this group and the one before both
+// ended with 75 soon after their start. Then the stop probably did not come from outside, and without counting it the
+// restarts would never end.
 bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
   if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // trainers exit with 75 only after a signal
   const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy_after);

@@ -2,14 +2,16 @@
 // state machine: it reads no clock and no file and starts no process. RunInProgress (run_in_progress.h) executes its
 // actions and reports events to it.
 //
-//   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers exited with 0
+//   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers are done
 //
 // - Partitioners, servers and samplers are restarted one by one, servers and samplers at the same address; their peers
 //   wait for them. A partitioner that exited with 0 is done. A server that is a further replica of its partition, and
 //   was ready once, is restarted without limit while another server of the partition is ready.
 // - Trainers are one group. When a trainer dies, all trainers are ended, and a new incarnation of the group starts from
-//   the newest checkpoint. A user's program instead of trainers (TrainerKind) starts on all ranks at once.
-// - Exit codes 64 and 65 of any process end the run, because the same input would lead to the same error.
+//   the newest checkpoint. When trainer 0 has exited with 0, the outputs are committed: a trainer that is killed or
+//   stopped afterwards has not failed. A user's program instead of trainers (TrainerKind) starts on all ranks at once.
+// - Exit codes 64 and 65 of any process end the run, because the same input would lead to the same error. The
+//   exception is a user's program to which this plan has sent a signal.
 // - Exit code 75 is a stop from outside and not counted as a failure. A program may also exit with it to be retried
 //   later (EX_TEMPFAIL). Therefore, if groups of a program repeatedly end with 75 soon after their start, all such ends
 //   but the first are counted.
@@ -35,7 +37,7 @@ namespace espalier::run {
 
 // The kind of process that runs on the ranks.
 enum class TrainerKind {
-  kEspalier,  // rank 0 publishes the rendezvous address, and as the last step it commits the outputs
+  kEspalier,  // rank 0 publishes the rendezvous address, and commits the outputs before it exits with 0
   kProgram,   // a user's program: all ranks start at once, none writes a ready file, and all must exit with 0
 };
 
@@ -52,7 +54,9 @@ struct PlanOptions {
   // The end of one process makes others fail within milliseconds. Failures are collected for this time before the cause
   // is chosen among them.
   std::chrono::milliseconds settle_time{400};
-  std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL, when one trainer has failed
+  // From SIGTERM to SIGKILL when one trainer has failed. Trainers that still run this long after trainer 0 has exited
+  // with 0 are killed too.
+  std::chrono::milliseconds trainer_grace{5000};
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a restart; doubles each time
   // After a process was ready for this long, its deaths in a row are counted from 0 again. A program that ran for this
   // long did not end with 75 "soon after its start".
@@ -94,7 +98,7 @@ struct Signal {
 struct Recovering {
   Failure failure;
   bool counted = true;
-  int64_t attempt = 0;  // number of counted failures so far
+  int64_t attempt = 0;  // counted failures so far: of the trainers in total, of another process in a row
   int64_t limit = 0;
 };
 // Probe the job's stores. The caller must report the result with OnStores before it calls Next() again.

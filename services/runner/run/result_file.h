@@ -15,15 +15,16 @@ struct RunFacts {
   std::string access;
   std::vector<std::string> warnings;          // of the partitioning
   std::optional<std::string> samples_digest;  // set with --audit
-  uint64_t num_expansions = 0;
-  uint64_t incarnation = 0;      // the incarnation that wrote the outputs
-  int64_t trainer_restarts = 0;  // restarts of the whole group
-  int64_t service_restarts = 0;  // of partitioners, servers and samplers
+  uint64_t num_expansions = 0;                // distinct expansions in the digest; set with --audit
+  uint64_t incarnation = 0;                   // the incarnation that wrote the outputs
+  int64_t trainer_restarts = 0;               // restarts of the whole group
+  int64_t service_restarts = 0;               // of partitioners, servers and samplers
   double total_seconds = 0;
 };
 
-// Adds the facts to the trainer's result and replaces the file; returns the new content. Fields about the job that the
-// trainer wrote itself are kept. Internal if the trainer left no result or one that is not a JSON object.
+// Adds the facts to the trainer's result and replaces the file; returns the new content. Fields that the trainer wrote
+// itself are kept, except for those about the run, which are replaced. Internal if the trainer left no result or one
+// that is not a JSON object.
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts);
 
 struct ProgramResult {
@@ -31,9 +32,9 @@ struct ProgramResult {
   std::string note;  // message for the user; empty if there is none
 };
 
-// As CompleteResult, for the result of a user's program. Fields of a result.json that the program wrote are kept. A run
-// whose ranks have all succeeded must not fail because of an invalid result.json, so a file that is not a JSON object
-// is renamed to result.json.INCARNATION, and the note reports this.
+// As CompleteResult, for the result of a user's program; also adds `program`, the command. A result.json is optional. A
+// run whose ranks have all succeeded must not fail because of an invalid result.json, so a file that is not a JSON
+// object is renamed to result.json.INCARNATION, and the note reports this.
 Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
                                          const std::vector<std::string>& program);
 

@@ -2,9 +2,9 @@
 //
 //   ReadRequest -> lock the folder -> PlaceJob -> DecideBeginning -> make_fleet -> RemoveEarlierRun -> RunPlaced
 //
-// Everything that the user may have to correct (exit code 64) is checked first, so that a refused run leaves an earlier
-// one untouched. RemoveEarlierRun is the first stage that removes results. RunPlaced runs the loop, stops all children
-// in any case, and then publishes the outputs or removes a result that is not valid.
+// Everything that the user may have to correct (exit code 64) is checked first, so that a refused run keeps the results
+// and checkpoints of an earlier one. RemoveEarlierRun is the first stage that removes them. RunPlaced runs the loop,
+// stops all children in any case, and then publishes the outputs or removes a result that is not valid.
 #include "services/runner/run/run.h"
 
 #include <unistd.h>
@@ -44,12 +44,13 @@ RunOutcome Failed(ExitCode code, std::string message) {
 }
 RunOutcome Failed(const Status& status) { return Failed(ToExitCode(status.code()), status.message()); }
 
-// Time limit of requests for messages and probes: an unreachable store must not delay the run or its end.
+// Time limit of store requests that only probe a store or obtain text for a message: an unreachable store must not
+// delay the run or its end.
 constexpr std::chrono::seconds kShortTimeout{2};
 
 struct JobStores {
   storage::StoreLocation prefix;               // the job's output.uri
-  storage::StoreLocation prefix_for_messages;  // the same, with kShortTimeout
+  storage::StoreLocation prefix_for_messages;  // the same, for the text of messages, with kShortTimeout
   StoreProbe probe;                            // with kShortTimeout
   storage::StoreOpener open_for_messages;      // with kShortTimeout
   std::chrono::seconds patience;               // time limit of the processes' requests
@@ -108,9 +109,9 @@ std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) 
   return (position.ok() ? *position + " of " : "") + from + " (checkpoint.resumeFrom)";
 }
 
-// Decides whether the run resumes or replaces an earlier one. FailedPrecondition if there is an interrupted run and the
-// user has chosen neither --resume nor --restart, or if the results are those of another job. Results of the same job
-// are replaced, so that the same command can be repeated.
+// Decides whether the run resumes or replaces an earlier one. Returns FailedPrecondition if there is an interrupted run
+// or the results are those of another job, and the user has chosen neither --resume nor --restart. Results of the same
+// job are replaced, so that the same command can be repeated.
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
                                   const JobStores& stores, terminal::Progress& progress) {
   const storage::StoreLocation& prefix = stores.prefix;
@@ -337,7 +338,8 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
-  // A resumed run starts from its own checkpoint, so the files that the job started from are not needed any more.
+  // A resumed run usually starts from its own checkpoint, and then does not need all files that the job started from.
+  // If a file that it needs is missing, the trainers report it.
   if (!options.resume && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};

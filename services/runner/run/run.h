@@ -1,9 +1,9 @@
 // `espalier run`: runs a job as processes of this machine.
 //
 // Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
-// Each child writes a file with its addresses when it is ready. A child that dies is restarted up to a limit
-// (recovery_plan.h, docs/recovery.md). With RoleOptions::program, or a program in the document, the user's program runs
-// instead of the trainers (docs/programs.md), and no outputs are expected.
+// Servers, samplers and trainers each write a file with their addresses when they are ready. A child that dies is
+// restarted up to a limit (recovery_plan.h, docs/recovery.md). With RoleOptions::program, or a program in the document,
+// the user's program runs instead of the trainers (docs/programs.md), and no outputs are expected.
 //
 // Guarantees:
 // - When Run returns, or this process is killed in any way, no child runs. Exception: if this process is killed by

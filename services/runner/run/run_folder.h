@@ -25,8 +25,8 @@ class RunFolder : public RunPaths {
   Status RemoveRunFiles() const;
   // Removes results, outputs and audits, and unless `keep_logs` the logs. Creates audit/ and logs/ if they are missing.
   Status RemoveResults(bool keep_logs) const;
-  // The same for a run of a user's program: removes only result.json, and unless `keep_logs` the logs. A program may
-  // save files under any other name in this folder.
+  // For a run of a user's program: removes only result.json, and unless `keep_logs` the logs. Creates logs/ if it is
+  // missing. A program may save files under any other name in this folder.
   Status RemoveResultOfProgram(bool keep_logs) const;
 
  private:

@@ -1,6 +1,6 @@
 // DIR/run/state.json: the persistent state of a run. A later run in the same folder reads it; the list of processes is
-// for users and tests. It is written before the trainers of an incarnation start (write-ahead), so that no incarnation
-// is used twice.
+// for users and tests. The file is written before the trainers of an incarnation start (write-ahead), so that no
+// incarnation is used twice.
 #pragma once
 
 #include <sys/types.h>

@@ -12,9 +12,9 @@ namespace espalier::run {
 // Not thread-safe.
 class StoreProbe {
  public:
-  // Opens the stores of the graph, the partitions and the outputs of the document. Check blocks for as long as these
-  // stores retry a request, so `open` should set a short timeout. A URI that cannot be opened is skipped: the process
-  // that needs it reports the error.
+  // Opens the stores of the graph, the partitions and the outputs of the document. `open` should set a short timeout,
+  // because a call of Check blocks for as long as these stores retry a request. A URI that cannot be opened is skipped:
+  // the process that needs it reports the error.
   StoreProbe(const job::DistTraining& job, const storage::StoreOpener& open);
 
   // Sends one small request to each store. Returns the error of the first store that is unreachable (Unavailable or

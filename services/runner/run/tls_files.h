@@ -1,6 +1,6 @@
-// The certificates of one run: a temporary certificate authority and one certificate for each role, in files that only
-// this user can read. The authority's private key is never written to disk and is discarded once the certificates
-// exist.
+// The certificates of one run: a temporary certificate authority and one certificate for each role except partitioners,
+// in files that only this user can read. The authority's private key is never written to disk and is discarded once the
+// certificates exist.
 #pragma once
 
 #include <map>

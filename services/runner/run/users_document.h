@@ -1,5 +1,6 @@
-// Translates positions in error messages from job.json to the user's document. The processes of a run read job.json,
-// which is generated from the user's document, so their messages refer to lines that the user has not written.
+// In error messages, replaces positions in job.json by positions in the user's document. The processes of a run read
+// job.json, which is generated from the user's document, so their messages refer to lines that the user has not
+// written.
 #pragma once
 
 #include <string>

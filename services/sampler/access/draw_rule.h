@@ -1,5 +1,5 @@
-// Checks that the options of a draw fit together (docs/sampling.md). The checks run on every new specification, before
-// a request is split by owner, and again in the partition that receives the request.
+// Checks that the options of a draw fit together (docs/sampling.md). CheckDrawMethod checks each new SamplingSpec.
+// CheckDrawRule checks a query before it is split by owner, and again in the partition that receives a part of it.
 #pragma once
 
 #include "services/sampler/access/neighbor_source.h"
@@ -7,12 +7,13 @@
 
 namespace espalier::sampler {
 
-// Returns InvalidArgument if `replace` is true and the method cannot draw with replacement.
+// Returns InvalidArgument if the method does not exist, or if `replace` is true and the method cannot draw with
+// replacement.
 Status CheckDrawMethod(DrawMethod method, bool replace);
 
-// Returns InvalidArgument if CheckDrawMethod does, or if a relation's times or walks do not have the expected length:
-// times have one value per destination with a time column and are empty without one; walks have one value per
-// destination in all relations, or are empty in all. Walks need DrawMethod::kNeighbor.
+// Returns InvalidArgument if CheckDrawMethod does, or if a relation's `times` or `walks` do not have the expected
+// length: `times` has one value per destination if draw.time_column is set, and is empty otherwise; `walks` has one
+// value per destination in all relations, or is empty in all. `walks` needs DrawMethod::kNeighbor.
 Status CheckDrawRule(const HopQuery& query);
 Status CheckDrawRule(const PartitionHopQuery& query);
 

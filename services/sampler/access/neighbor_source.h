@@ -65,14 +65,15 @@ class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
   virtual const graph::PartitionBook& book() const = 0;
-  // Draws in-edges for all relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown
-  // column, id out of range, negative weight), Unavailable, DeadlineExceeded.
+  // Draws in-edges for all relations of a hop at once (one request per partition). Errors: NotFound (unknown column),
+  // InvalidArgument (id out of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
   // Returns U32 [nodes]: the in-degree of each node in the whole graph, in the order of `nodes` (of the relation's
   // destination type; repetitions allowed). Errors: as SampleInEdges.
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
-  // Returns the values of an integer node column as times, in the order of `nodes`. InvalidArgument: the column is not
-  // an integer column, or a time is 2^63 or more. Unimplemented: the source has no node columns.
+  // Returns the values of an integer node column as times, in the order of `nodes`. NotFound: there is no such column.
+  // InvalidArgument: the column does not have one integer per node, or a time is 2^63 or more. Unimplemented: the
+  // source has no node columns.
   virtual Result<std::vector<int64_t>> ReadTimes(NodeTypeId /*type*/, const std::string& column,
                                                  std::span<const GlobalNodeId> /*nodes*/, Deadline /*deadline*/) {
     return Unimplemented("this source of neighbors has no node column '" + column + "'");

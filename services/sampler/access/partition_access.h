@@ -1,7 +1,8 @@
-// The interface to the owner of one partition. Owned nodes are identified by local ids, all other nodes and all edges
-// by global ids. `shard::GraphShard` implements the interface for a partition in its own process (a graph server, or a
-// client that has mapped the partition's files), `client::RemotePartition` calls a server over gRPC, and
-// PartitionedGraph combines the responses of all partitions.
+// The interface to one partition. Requests for rows and in-edges identify the partition's own nodes by local ids; all
+// other ids of nodes and edges, in requests and responses, are global ids unless stated otherwise. `shard::GraphShard`
+// implements the interface for a partition in its own process (a graph server, or a client that has mapped the
+// partition's files), `client::RemotePartition` calls a server over gRPC, and PartitionedGraph combines the responses
+// of all partitions.
 #pragma once
 
 #include <functional>
@@ -64,9 +65,9 @@ struct PartitionSeeds {
 enum class TensorEffect { kNone, kChanges };
 
 // Thread-safe. Arguments are untrusted (they come from RPCs): ids out of range, unknown names and excessive requests
-// return InvalidArgument, NotFound or ResourceExhausted, and never cause undefined behavior. Each call completes
-// exactly once through `done`. Memory that a span or sink refers to must outlive the completion; other arguments that
-// are passed by reference are copied if they are needed after the call returns.
+// return InvalidArgument (OutOfRange in ToGlobalIds), NotFound or ResourceExhausted, and never cause undefined
+// behavior. Each call completes exactly once through `done`. Memory that a span or sink refers to must outlive the
+// completion; other arguments that are passed by reference are copied if they are needed after the call returns.
 class PartitionAccess {
  public:
   virtual ~PartitionAccess() = default;

@@ -4,9 +4,9 @@
 // The protocol. Rows have a version, initially 0. In step t = 0, 1, ... every trainer reads the rows that it needs at
 // version t and then sends their gradients for step t, or an empty marker if it has none. When the gradients of the
 // last trainer have arrived, the owner adds them row by row in (rank, batch position) order and applies the optimizer
-// once, which gives version t + 1. Sending does not wait; reading version t + 1 waits until it exists. Hence rows
-// depend neither on the order of arrival nor on repeated messages, and trainers wait for each other only through the
-// rows that they read.
+// once, which gives version t + 1. Sending does not wait, unless the sender is a step ahead (Push); reading version
+// t + 1 waits until it exists. Hence rows depend neither on the order of arrival nor on repeated messages, and trainers
+// wait for each other only through the rows that they read, or if they are a step ahead.
 //
 // Rows and optimizer state are two mutable tensors, which can be read and written like any tensor. They are read-only
 // after the first step; a resumed run creates the rows at the checkpoint's version and writes both tensors before its
@@ -74,8 +74,9 @@ class PartitionEmbeddings {
   // Creates rows at spec.first_version with the initializer's values. Succeeds if they exist with the same
   // specification; AlreadyExists for another specification, or if a column or another tensor has the name. The first
   // Create of a newer incarnation drops all rows and tensors of the job's older incarnations before it allocates
-  // memory; Aborted if a newer incarnation has created any rows. A Create of another run (id.creation) of the same
-  // incarnation replaces the rows that have the name; further calls of the run whose rows were replaced return Aborted.
+  // memory; Aborted if a newer incarnation has created any rows or tensors. A Create of another run (id.creation) of
+  // the same incarnation replaces the rows that have the name; further reads and pushes of the run whose rows were
+  // replaced return Aborted.
   virtual void Create(const EmbeddingSpec& spec, Deadline deadline, DoneStatus done) = 0;
   // Copies row rows[i], of EmbeddingSpec::dtype, to the sink as its row i. Waits until the rows have `version`;
   // DeadlineExceeded if they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the

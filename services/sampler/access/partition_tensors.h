@@ -19,12 +19,13 @@ namespace espalier::sampler {
 struct TensorDescription {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
-  // The creation number. Its upper 32 bits identify the register that assigned it; each process of a partition has a
-  // register of its own. Among numbers of one register, later creations have larger numbers.
+  // The creation number. Its upper 32 bits identify the register of names that assigned it. A register belongs to one
+  // process of partition 0: a restarted server begins another. Within a register, later creations have larger numbers.
   uint64_t creation = 0;
   uint64_t maker = 0;         // the creator: TensorSpec::maker
   uint64_t num_own_rows = 0;  // in all partitions; 0 for rows of nodes and edges
-  bool is_complete = true;    // set by partition 0 once all partitions have its rows
+  // In partition 0: whether all partitions have the tensor's rows. In other partitions: whether this one has them.
+  bool is_complete = true;
 };
 
 // Thread-safe. Arguments are untrusted (they come from RPCs): unknown names, arguments that do not fit and excessive
@@ -48,16 +49,17 @@ class PartitionTensors {
   // this number have been dropped already. NotFound: rows of another register have the name, so partition 0 has lost
   // its part of their tensor.
   //
-  // AlreadyExists if an immutable column has the name. The first Create of a newer incarnation drops all tensors of the
-  // job's older incarnations. Aborted if a newer incarnation has created any tensor: a request of an older incarnation
-  // may arrive late.
+  // AlreadyExists if the name is that of an immutable column, or of a tensor with another number of own rows. The first
+  // Create of a newer incarnation drops all tensors of the job's older incarnations. After it, a Create of an older
+  // incarnation, which may arrive late, returns Aborted.
   virtual void Create(const TensorSpec& spec, uint64_t creation, Deadline deadline, Done<TensorDescription> done) = 0;
   // Records that all partitions have the rows of this creation. Called on partition 0. NotFound if the tensor no longer
   // exists.
   virtual void Complete(const TensorId& tensor, Deadline deadline, DoneStatus done) = 0;
-  // Returns the tensor's description. NotFound names the tensors of the row space.
+  // Returns the tensor's description. The message of NotFound lists the existing tensors of the row space.
   virtual void Describe(const TensorId& tensor, Deadline deadline, Done<TensorDescription> done) = 0;
-  // Drops the tensor. Does nothing if it does not exist or has another creation number.
+  // Drops the tensor if it exists; keeps one with another creation number. A Create with the creation number of
+  // `tensor` that arrives later returns Aborted.
   virtual void Drop(const TensorId& tensor, Deadline deadline, DoneStatus done) = 0;
   // Drops the incomplete tensor that `maker` created. Does nothing if that tensor does not exist. FailedPrecondition:
   // the tensor is complete.
@@ -66,8 +68,8 @@ class PartitionTensors {
   // Copies row rows[i] to the sink as its row i. `rows` outlives the completion.
   virtual void Read(const TensorId& tensor, std::span<const LocalRowId> rows, RowSink sink, Deadline deadline,
                     DoneStatus done) = 0;
-  // Writes rows. values: the tensor's dtype, [rows.size(), row_shape...], applied in order. Rows may be repeated,
-  // except for kAssign over RPC, where any of the repeated values may win.
+  // Writes rows. values: the tensor's dtype, [rows.size(), row_shape...], applied in order. Rows may be repeated;
+  // with kAssign over RPC, a repeated row then gets any one of its values.
   virtual void Write(const TensorId& tensor, RowWrite write, std::vector<LocalRowId> rows, Tensor values,
                      Deadline deadline, DoneStatus done) = 0;
   // Combines every row of `tensor` with the same row of the tensor `from`, which must have the same row space, dtype

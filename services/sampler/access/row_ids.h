@@ -7,9 +7,10 @@
 
 namespace espalier {
 
-// The global id of the row's node or edge; for own rows (RowsOf::kOwn), the number of the row.
+// The global id of the row's node or edge; for own rows (RowsOf::kOwn), the index of the row in the whole tensor.
 using GlobalRowId = StrongId<struct GlobalRowTag, uint64_t>;
-// The id within one partition and row space: the global id minus the partition's first global id (FirstRows).
+// The id within one partition and row space: the global id minus the partition's first global id (FirstRows of
+// tensor_spec.h).
 using LocalRowId = StrongId<struct LocalRowTag, uint32_t>;
 
 }  // namespace espalier

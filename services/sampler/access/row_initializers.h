@@ -1,5 +1,5 @@
-// Initial values of tensors, computed by a plugin of the owner (Initializer::Kind::kPlugin). shard::MutableTensors
-// calls this interface, server::PluginInitializers implements it.
+// Initial values of tensors, computed by a plugin of the graph server (Initializer::Kind::kPlugin).
+// shard::MutableTensors calls this interface, server::PluginInitializers implements it.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,10 @@ struct RowsToFill {
   const TensorSpec& spec;
   const graph::PartitionBook& book;
   const graph::Partition& partition;
-  uint64_t first_local = 0;                     // local row of the first row
+  uint64_t first_local = 0;                     // local id of the first row
   std::span<const uint64_t> original_ids = {};  // [rows], at least one
-  std::span<std::byte> values = {};             // [rows, row shape...] of the spec's dtype, all zeros; not empty
+  // [rows, row shape...] of the spec's dtype, which Fill writes; not empty, and all zeros before the call.
+  std::span<std::byte> values = {};
 };
 
 // Thread-safe.

@@ -51,7 +51,8 @@ struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;          // for edges, their destinations
   std::vector<GlobalNodeId> sources = {};   // for edges, [seeds]; for nodes, empty
   std::vector<uint16_t> types = {};         // for edges, [seeds], indices into the query's edge_types; for nodes, empty
-  std::vector<GlobalEdgeId> edge_ids = {};  // [seeds] if requested, or if the SeedSource reads a list of edge ids
+  std::vector<GlobalEdgeId> edge_ids = {};  // [seeds] if SeedQuery asks for them or the seeds are a list of edge ids
+                                            // instead of a split (client::EdgeListSeeds); otherwise empty
   Tensor rows = {};                         // [seeds, row shape...] of the query's edge_column; empty without one
 };
 
@@ -64,7 +65,7 @@ class SeedSource {
   virtual Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Returns the number of edges of the part in all partitions. NotFound: as for Count.
   virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
-  // Returns the seeds of a step: fewer than batch_size in an epoch's last step, none after it.
+  // Returns the seeds of a step: batch_size or, in an epoch's last step, possibly fewer; none after it.
   virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;
   // Returns the global ids of original ids, in the same order; OutOfRange names an id that does not exist.
   virtual Result<std::vector<GlobalNodeId>> ToGlobalIds(NodeTypeId type, std::span<const OriginalNodeId> nodes,

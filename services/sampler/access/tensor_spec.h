@@ -61,19 +61,20 @@ struct TensorId {
 };
 
 // Initial values of a tensor's elements, computed where the rows are stored. Random values are a pure function of
-// (seed, row space, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
+// (seed, row space, stream, original id, column), where the column is the element's index in its row. So they are the
+// same for any partitioning: Philox4x32 with key
 // RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id).
-// Own rows use their number as original id. Random values need a floating-point dtype, to which they are rounded at the
-// end. A plugin derives its values from the same inputs.
+// The original id of an own row is its global row id. Random values need a floating-point dtype, to which they are
+// rounded at the end. A plugin derives its values from the same inputs.
 struct Initializer {
   enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4, kPlugin = 5 };
   Kind kind = Kind::kZeros;
   double value = 0;          // kConstant
-  double low = 0, high = 1;  // kUniform: [low, high)
-  double mean = 0;           // kNormal (Box and Muller 1958; libm's logarithm and cosine)
+  double low = 0, high = 1;  // kUniform: [low, high), before rounding to the dtype
+  double mean = 0;           // kNormal (Box and Muller 1958; libm's logarithm, cosine and sine)
   double stddev = 1;
-  // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), with fans as in
-  // torch.nn.init.xavier_uniform_, computed from the shape of the tensor over all partitions.
+  // kXavierUniform (Glorot and Bengio 2010): like kUniform with [-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Fans
+  // as in torch.nn.init.xavier_uniform_, computed from the shape of the tensor over all partitions.
   double gain = 1;
   // kPlugin: an initializer, as "plugin/name", for any dtype. The graph servers that own the rows have loaded the
   // plugin, which defines the meaning of arguments, seed and stream (services/plugin/espalier_plugin.h).

@@ -13,7 +13,7 @@
 
 namespace espalier::sampler {
 
-// Thread-safe. Each row has one writing process at a time.
+// Thread-safe. Callers ensure that at most one process writes a row at a time.
 class TensorStore {
  public:
   virtual ~TensorStore() = default;

@@ -4,7 +4,7 @@
 // the number of partitions, samplers or trainers, and the merge finds trainers that drew differently.
 //
 // A file: the magic "ESPAUDT1", then records of 40 bytes, little-endian, in ascending (epoch, step):
-//   u32 epoch, u32 step, u16 layer, u16 edge type, u32 drawn, u64 destination's original id, u64 hash[2]
+//   u32 epoch, u32 step, u16 layer, u16 edge type, u32 number of sources, u64 destination's original id, u64 hash[2]
 // In temporal sampling a destination is a pair of a node and a time; a hash of its original id and the time replaces
 // the original id.
 #pragma once

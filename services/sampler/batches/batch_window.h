@@ -15,7 +15,7 @@
 
 namespace espalier::sampler {
 
-// Returns the memory of a mini-batch, in bytes: nodes, times, blocks, and the pairs or edges of tasks on edges.
+// Returns the memory of a mini-batch, in bytes: nodes, times, blocks, and its `links` or `edges` in tasks on edges.
 uint64_t CountBytesInMemory(const MiniBatch& batch);
 
 struct BatchWindowOptions {

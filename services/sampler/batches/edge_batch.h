@@ -7,16 +7,17 @@
 
 namespace espalier::sampler {
 
-// Returns InvalidArgument if the plan does not fit the graph: an edge type that does not exist, no label, or a reverse
-// type that does not reverse the node types.
+// Returns InvalidArgument if an edge type of the plan does not exist, the label's name is empty, or the reverse type
+// does not reverse the node types or is set without exclude_batch. Does not check that the label's column exists.
 Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
 // Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
-// The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers. plan.edges() has
-// passed CheckEdgePlan. `seed` is the run's; want_edge_ids sets Block::edge_ids.
+// The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers; with
+// Expand::kOnce, the neighbors depend on the number of trainers. plan.edges() must have passed CheckEdgePlan. `seed` is
+// the run's seed. If want_edge_ids, the blocks have edge ids.
 //
 // The seeds of each node type are the distinct endpoints of the share's edges in order of first occurrence, source
-// before destination. InvalidArgument if a seed edge has no label (SeedQuery::edge_column).
+// before destination. InvalidArgument if a seed edge's label is not found (SeedQuery::edge_column).
 Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

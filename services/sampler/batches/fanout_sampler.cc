@@ -1,8 +1,8 @@
-// Sample builds the batch from the seeds outward. ExpandHop sends one query for all relations of a hop, with the rows
-// found so far (or only the new ones) as destinations, and MakeBlock numbers the drawn sources, which appends new nodes
-// to batch.nodes. Since rows are only appended, the outputs of a layer are a prefix of its inputs. With Expand::kOnce a
-// block starts with the in-edges drawn in earlier hops (FindEarlierDraws) and continues with those of the new rows.
-// Temporal sampling uses the same steps with (node, time) pairs as rows.
+// Sample builds the batch from the seeds outward. A row is an entry of batch.nodes. ExpandHop sends one query for all
+// relations of a hop, with the rows found so far (or only the new ones) as destinations, and MakeBlock numbers the
+// drawn sources, which appends rows for new nodes. Since rows are only appended, the outputs of a layer are a prefix of
+// its inputs. With Expand::kOnce a block starts with the in-edges drawn in earlier hops (FindEarlierDraws) and
+// continues with those of the new rows. Temporal sampling uses the same steps with (node, time) pairs as rows.
 #include "services/sampler/batches/fanout_sampler.h"
 
 #include <algorithm>
@@ -48,9 +48,9 @@ std::vector<uint32_t> CountExpandedRows(const MiniBatch& batch, uint32_t hop) {
   return batch.layers[batch.layers.size() - hop].num_outputs;
 }
 
-// Returns the in-edges that hops before `hop` have drawn for the first `num_rows` rows of a relation. They are all in
-// one block: that of the last hop before `hop` that sampled the relation. Rows that were added after that hop have no
-// in-edges.
+// Returns the in-edges of type `type` that hops before `hop` have drawn for the first `num_rows` rows of its
+// destination type. They are all in one block: that of the last hop before `hop` that sampled this edge type. Rows that
+// were added in or after that hop have no in-edges.
 Block FindEarlierDraws(const MiniBatch& batch, uint32_t hop, EdgeTypeId type, uint32_t num_rows) {
   Block earlier{.edge_type = type, .indptr = {0}};
   for (size_t layer = batch.layers.size() - hop; layer < batch.layers.size(); ++layer) {

@@ -19,7 +19,7 @@ struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t step = 0;
   NodeTypeId seed_type;
-  std::span<const GlobalNodeId> seeds;  // distinct
+  std::span<const GlobalNodeId> seeds;  // distinct; with seed_times: distinct pairs of seed and time
   // Replaces `seeds` if the seeds are of several node types: by NodeTypeId, each type's seeds distinct. Cannot be
   // combined with seed_times.
   std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
@@ -37,8 +37,8 @@ struct BatchRequest {
 // Reuses its tables from batch to batch. One thread at a time.
 class FanoutSampler {
  public:
-  // Returns InvalidArgument if a layer does not have one fan-out, at least kFullNeighborhood, for each edge type, or if
-  // the spec's draw options do not fit together. `source` outlives the sampler.
+  // Returns InvalidArgument if a layer does not have one fan-out for each edge type, if a fan-out is below -1
+  // (kFullNeighborhood), or if the spec's draw options do not fit together. `source` outlives the sampler.
   static Result<FanoutSampler> Make(NeighborSource& source, SamplingSpec spec);
 
   // Returns a mini-batch, a pure function of (graph, spec, request): threads, partitions and earlier calls have no

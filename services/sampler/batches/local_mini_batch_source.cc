@@ -157,7 +157,7 @@ void LocalMiniBatchSource::Cancel() {
     cancelled = cancelled_;
   }
   cancelled.request_stop();  // outside the lock, because the stop ends calls, whose callbacks may run here
-  MutexLock lock(&mutex_);   // wakes Next
+  MutexLock lock(&mutex_);   // the unlock wakes Next
 }
 
 }  // namespace espalier::sampler

@@ -29,8 +29,8 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   // `neighbors` and `seeds` outlive this and are thread-safe.
   LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec, EpochPlan plan,
                        LocalSamplingOptions options);
-  // Cancels the requests of batches in preparation and waits until they end. (A partition in this process completes a
-  // request that has begun.)
+  // Cancels the requests of batches in preparation and waits until they end. (A request that a partition in this
+  // process has begun to execute cannot be cancelled.)
   ~LocalMiniBatchSource() override;
 
   // Returns NotFound if the split does not exist, InvalidArgument if plan or spec do not fit the graph.

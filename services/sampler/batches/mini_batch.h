@@ -1,9 +1,10 @@
 // A sampled mini-batch as plain arrays.
 //
-// The nodes of a type are the rows of the mini-batch, numbered by first occurrence: seeds in batch order, then the
-// sources of each expanded node's drawn in-edges in stored order, hop after hop. So the rows that a layer computes are
-// a prefix of the rows that it reads, one array per type serves all layers, and a mini-batch does not depend on
-// partitions or on the order of responses. With two layers, for each node type:
+// The nodes of a type are the rows of the mini-batch, numbered by first occurrence: first the seeds in batch order,
+// then the source nodes of the sampled in-edges, hop after hop, by edge type, by expanded node, and in the order in
+// which the in-edges of a node are stored. So the rows that a layer computes are a prefix of the rows that it reads,
+// one array per type serves all layers, and a mini-batch does not depend on partitions or on the order of responses.
+// With two layers, for each node type:
 //
 //   layers[0] (farthest from the seeds)   reads rows [0, num_inputs), writes rows [0, num_outputs)
 //   layers[1] (last)                      reads the rows that layers[0] has written, writes the rows of the seeds
@@ -37,8 +38,8 @@ struct BatchLayer {
 
 // The pairs of a link-prediction batch. An endpoint is a row number among the seeds of all node types, concatenated in
 // ascending order of type. Consecutive pairs may share a set of negatives (NegativeKind::kJoint): set s belongs to
-// the pairs [set_ends[s - 1], set_ends[s]) and has K = negatives_per_pair destinations. A negative has the source and
-// relation of its pair, unless sources are drawn (kGlobalUniform); then each pair has its own set.
+// the pairs [set_ends[s - 1], set_ends[s]), from 0 for s = 0, and has K = negatives_per_pair destinations. A negative
+// has the source and relation of its pair, except that kGlobalUniform also draws its source.
 struct LinkSeeds {
   uint32_t negatives_per_pair = 0;
   std::vector<uint32_t> sources = {};                // [pairs]
@@ -47,9 +48,9 @@ struct LinkSeeds {
   std::vector<uint32_t> set_ends = {};               // [sets], ascending; the last one is the number of pairs
   std::vector<uint32_t> negative_destinations = {};  // [sets * K]
   std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the sources of the pairs
-  std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: an edge of the batch, or only a placeholder
+  std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0 if masked (seeds/negatives.h), otherwise 1
   std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] with LinkPlan::want_pair_ids (GlobalBatch::edge_ids)
-  std::map<std::string, Tensor> rows = {};           // [pairs, row shape...] by LinkPlan::edge_columns
+  std::map<std::string, Tensor> rows = {};           // the pairs' values in LinkPlan::edge_columns, [pairs, ...]
 };
 
 // The edges of a batch of edge classification or regression. An endpoint is a row number among the seeds, as in
@@ -63,8 +64,8 @@ struct EdgeSeeds {
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // For links and edges, the destination type of the first edge type; the last layer writes the seeds of all node
-  // types, and num_seeds is their number over all types.
+  // The type of the seed nodes. For links and edges, the destination type of the first edge type; the last layer writes
+  // the seeds of all node types, num_seeds is the number of these nodes, and global_num_seeds counts edges.
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; may be 0
   uint32_t global_num_seeds = 0;                 // of all trainers, seed nodes or seed edges; the loss is divided by it

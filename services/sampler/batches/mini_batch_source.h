@@ -23,10 +23,10 @@ struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
   bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
-  // With one edge type: the columns returned as LinkSeeds::rows. Each column takes a separate request for the trainer's
-  // share.
+  // Only with one edge type: the columns returned as LinkSeeds::rows. Each column takes a separate request for the
+  // trainer's share, except the first column if there is one trainer.
   std::vector<std::string> edge_columns = {};
-  bool want_pair_ids = false;  // with one edge type: return LinkSeeds::edge_ids, as SeedQuery::want_edge_ids
+  bool want_pair_ids = false;  // return LinkSeeds::edge_ids (SeedQuery::want_edge_ids); only with one edge type
   // The rank whose edges these are, if each rank has its own edges and plan: ranks then draw different negatives at the
   // same positions. Rank 0 for edges that all ranks share.
   Rank owner = Rank(0);
@@ -49,7 +49,7 @@ struct EdgePlan {
   std::optional<EdgeTypeId> exclude_reverse = {};  // only with exclude_batch
 };
 
-// What a run trains on. Together with (epoch, step, rank) it determines every mini-batch.
+// What a run trains on. Together with the graph, the SamplingSpec, the epoch and the step it determines a mini-batch.
 struct EpochPlan {
   NodeTypeId seed_type;  // for edges, the destination type of the first edge type
   std::string split;
@@ -59,8 +59,8 @@ struct EpochPlan {
   Rank rank;
   std::variant<NodePlan, LinkPlan, EdgePlan> seeds = {};
   graph::SplitPartName part = graph::SplitPartName::kTrain;
-  // Steps per epoch, at most 2^32 - 1. Absent: until the seeds are used up. If larger, the additional batches are
-  // empty; if smaller, the remaining seeds are in no batch.
+  // Steps per epoch, at most 2^32 - 1. Absent: until the seeds are used up. If there are too few seeds for this number,
+  // the last batches are empty (with sampler processes, Next returns an error); if some remain, they are in no batch.
   std::optional<uint64_t> num_steps = {};
 
   // These return null for seeds of another kind.

@@ -51,7 +51,7 @@ class NodeNumbering {
   const uint64_t num_nodes_;
   const bool is_direct_;
   const bool is_narrow_;  // node ids fit 32 bits
-  // A slot's stamp is base_ + number; a slot with a smaller stamp is of an older batch and counts as free.
+  // A slot's stamp is base_ + number; a slot whose stamp is below base_ is of an older batch and counts as free.
   uint32_t base_ = 1;
   uint32_t used_ = 0;               // numbers assigned in this batch
   std::vector<uint32_t> direct_;    // [num_nodes] stamps

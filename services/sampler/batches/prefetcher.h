@@ -22,7 +22,7 @@ class Prefetcher {
   struct Options {
     size_t items_ahead = 2;  // at least 1: number of queued items, without the one being made
     // If this returns true for the item that was made last, the next item is made only when the queue is empty. Called
-    // on the background thread; empty: no item is large.
+    // on the background thread. If the function is null, no item is large.
     std::function<bool(const T&)> is_large = {};
     // Makes the next item; nullopt after the last one. Called on the background thread. It may return early when a stop
     // is requested, because its result is then discarded.

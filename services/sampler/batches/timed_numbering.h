@@ -16,16 +16,16 @@ namespace espalier::sampler {
 // One thread at a time.
 class TimedNumbering {
  public:
-  // Removes all numbers. Reserves as many rows as the last batch had, so that the table does not grow step by step.
+  // Removes all numbers. Reserves room for as many rows as the last batch had, so that the table need not grow again.
   void StartBatch() {
     const size_t last = numbers_.size();
     numbers_.clear();
     numbers_.reserve(last);
   }
 
-  // Sets numbers[i] to the number of (ids[i], times[i]). Pairs that occur for the first time are appended to `nodes`
-  // and `node_times`, which hold the pairs of the batch so far (only this object appends to them). `ids` and `times`
-  // have the same length.
+  // Sets numbers[i] to the row of the pair (ids[i], times[i]) in `nodes` and `node_times`, which hold the pairs of the
+  // batch so far. Pairs that occur for the first time are appended (only this object appends to them). `ids` and
+  // `times` have the same length.
   void Number(std::span<const GlobalNodeId> ids, std::span<const int64_t> times, std::vector<GlobalNodeId>& nodes,
               std::vector<int64_t>& node_times, uint32_t* numbers);
 

@@ -21,8 +21,8 @@ __extension__ typedef unsigned __int128 Wide;
 
 uint64_t ToVariate(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
 
-// Returns a bound that at least `count` of `degree` uniform variates nearly always do not exceed. A bound that is too
-// low only costs the time of a second pass, so the rounding of the bound does not matter.
+// Returns a bound that is nearly always high enough: at least `count` of `degree` uniform variates are at most the
+// bound. A bound that is too low only costs the time of a second pass, so the rounding of the bound does not matter.
 uint64_t ComputeLikelyBound(uint32_t degree, uint32_t count) {
   const double expected_below = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
   const double share = expected_below / static_cast<double>(degree);

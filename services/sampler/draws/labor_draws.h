@@ -1,6 +1,6 @@
-// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (draw_spec.h, kLabor). The
-// arithmetic uses integers only, so that every machine draws the same; docs/sampling.md defines which words form a
-// variate.
+// LABOR-0 draws: a node takes the in-edges whose sources have the smallest variates (draw_spec.h, kLabor). A variate is
+// a random integer; docs/sampling.md defines its random bits. Variates are compared in integer arithmetic only, so that
+// every machine draws the same.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace espalier::sampler {
 using FillSourceIds = std::function<void(uint32_t first, std::span<uint64_t> ids)>;
 
 // Draws for one relation and hop; a row is the in-edges of one node. The scratch space is reused from row to row and
-// has a few times `count` entries, regardless of the degree. One thread at a time.
+// has fewer than 2 * count + 256 entries, regardless of the degree. One thread at a time.
 class LaborDraws {
  public:
-  explicit LaborDraws(uint64_t key) : key_(key) {}  // LaborKey
+  explicit LaborDraws(uint64_t key) : key_(key) {}  // of LaborKey (sampling_spec.h)
 
   // Draws from a row of `degree` in-edges; degree > count >= 1. Writes the positions of the `count` smallest variates,
   // ascending; of equal variates the one at the smaller position counts as smaller. With prefix_sums ([degree],

@@ -1,7 +1,8 @@
-// Without replacement, Floyd's algorithm draws position i of `count` from [0, degree - count + i]; if that position has
-// been drawn already, it takes degree - count + i instead. Draws of up to 32 positions keep the set of drawn positions
-// in AVX2 registers (DrawSmall), larger draws in a hash set (DrawLarge). Without AVX2, small draws search an array. All
-// variants read the same words and return the same positions.
+// Without replacement, Floyd's algorithm makes `count` draws. Draw i, from 0, selects a position in
+// [0, degree - count + i]; if that position has been selected already, it selects degree - count + i instead. Draws of
+// up to 32 positions keep the set of selected positions in AVX2 registers (DrawSmall); larger draws, and draws for
+// degrees of 2^31 or more, in a hash set (DrawLarge). Without AVX2, small draws search an array. All variants read the
+// same words and return the same positions.
 #include "services/sampler/draws/neighbor_draws.h"
 
 #include <bit>

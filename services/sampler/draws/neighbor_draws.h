@@ -1,6 +1,6 @@
-// Selects which of a node's in-edges are drawn: positions 0 .. degree - 1 in stored order, as a pure function of the
-// words of the node's draw stream (draw_words.h; docs/sampling.md defines the meaning of each word). The kernels are
-// independent of the graph.
+// Selects which of a node's in-edges are drawn. In-edges are represented by their positions in stored order, from 0 to
+// degree - 1. The selection is a pure function of the words of the node's draw stream (draw_words.h; docs/sampling.md
+// defines the meaning of each word). The kernels are independent of the graph.
 #pragma once
 
 #include <algorithm>

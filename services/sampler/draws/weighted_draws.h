@@ -1,5 +1,6 @@
-// Weighted draws by integer prefix sums. A row's weights become 32-bit integers whose sum is below 2^32, so mapping a
-// random word to an in-edge is integer arithmetic, which no rounding mode, fused multiply-add or libm can change.
+// Weighted draws by integer prefix sums. The weights of a row (the in-edges of one node) become 32-bit integers whose
+// sum is below 2^32, so mapping a random word to an in-edge is integer arithmetic, which no rounding mode, fused
+// multiply-add or libm can change.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,18 @@
 namespace espalier::sampler {
 
 // Computes the prefix sums of one row, positions [begin, end) of `weights`: for k in [begin, end), prefix_sums[k] is
-// the sum of the row's integer weights up to and including position k. Integer weights whose sum over the row is below
-// 2^32 are used unchanged; other weights are scaled by a power of two per row, so that the row's sum is below 2^32
-// (positive weights stay positive). `weights` has passed CheckWeightColumn. InvalidArgument gives the position of the
-// first weight that is negative or not finite.
+// the sum of the row's integer weights up to and including position k. Weights of an integer dtype whose sum over the
+// row is below 2^32 are used unchanged; other weights are scaled by a power of two per row and rounded down, so that
+// the row's sum is below 2^32 (positive weights stay positive). `weights` has passed CheckWeightColumn. InvalidArgument
+// gives the position of the first weight that is negative or not finite.
 Status QuantizeRow(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t* prefix_sums);
 
-// Returns InvalidArgument for a dtype other than BOOL, U8 ... I64, F32, F64, or for more than one number per edge.
+// Returns InvalidArgument for the dtypes F16 and BF16, and for columns that do not have one number per edge.
 Status CheckWeightColumn(const Tensor& weights);
 
 // In the functions below, prefix_sums are those of one row and are not empty; total is prefix_sums.back().
 
-// Draws `count` positions in non-descending order, each in proportion to its weight; one word for each. total > 0.
+// Draws `count` positions, each in proportion to its weight, with one word for each, and sorts them. total > 0.
 void DrawWeightedWithReplacement(const uint32_t* words, std::span<const uint32_t> prefix_sums, uint32_t count,
                                  uint32_t* positions);
 

@@ -1,6 +1,6 @@
 // Rows are grouped by owner, and all affected partitions are called concurrently. PartitionFanOut waits for their
-// responses, except for PushGradients, which does not wait: FirstError collects the responses and calls `done`. Rows
-// are restored as tensors, because values and state are two tensors of each owner.
+// responses, except for PushGradients, which does not wait: FirstError collects the responses and calls `done`. Restore
+// and ReadState use PartitionedTensors, because each owner stores the values and the state as two tensors.
 #include "services/sampler/routing/embedding_store.h"
 
 #include <string>
@@ -131,7 +131,8 @@ void PartitionedEmbeddings::PushGradients(const EmbeddingSpec& spec, const StepO
   if (!valid.ok()) return done(valid);
   RowRoute route = RouteToOwners(FirstRows(spec.id.rows, book_), rows);
   std::vector<Tensor> parts = SplitRows(gradients, route);
-  // SplitRows returns a single part if there are no rows, but every partition must receive the empty marker.
+  // SplitRows returns a single part if there are no rows, but every partition must receive a piece: an empty one marks
+  // that this trainer has no gradients for the step.
   if (rows.empty()) parts.assign(partitions_.size(), gradients);
   const auto all = std::make_shared<FirstError>(partitions_.size(), std::move(done));
   for (uint32_t p = 0; p < partitions_.size(); ++p) {

@@ -21,8 +21,8 @@ namespace espalier::sampler {
 template <class T>
 class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> {
  public:
-  // `requested` lists the called partitions, in the order of the responses. `kept_alive` owns the memory that the
-  // requests refer to; it lives until the last response.
+  // `requested` lists the called partitions, in any order. `kept_alive` owns the memory that the requests refer to; it
+  // lives until the last response.
   PartitionFanOut(std::vector<PartitionId> requested, std::shared_ptr<const void> kept_alive)
       : requested_(std::move(requested)),
         kept_alive_(std::move(kept_alive)),

@@ -65,7 +65,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   const GraphDescription& description() const;
 
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
-  // InvalidArgument for a column that does not have one integer per node.
+  // InvalidArgument for a column that does not have one integer per node, and for a time of 2^63 or later.
   Result<std::vector<int64_t>> ReadTimes(NodeTypeId type, const std::string& column,
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
@@ -102,8 +102,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
   // Undoes Attach. Does nothing if another tensor has been attached under the name since.
   void Detach(const Attachment& attachment);
-  // Returns rows of the tensor attached to the edge type as `column`, otherwise of the immutable column `column`:
-  // [edges.size(), row_shape...]. NotFound names the existing columns.
+  // Returns rows of the tensor that is attached to the edge type as `column` or, if there is none, of the immutable
+  // column `column`: [edges.size(), row_shape...]. NotFound names the existing columns.
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 Deadline deadline);
 
@@ -115,7 +115,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
 
  private:
-  // Looks up nodes that fit in one message (kNodesPerLookUp).
+  // ToGlobalIds for nodes whose ids fit in one message.
   Result<std::vector<GlobalNodeId>> LookUpChunk(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                                 Deadline deadline);
 

@@ -43,18 +43,18 @@ struct PartitionedGraph::State {
     TensorHandle tensor;
     Attachment attachment;
   };
-  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by (rows, column name)
+  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by (row space, column name)
   uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
 
-  // Requests in progress for rows of an immutable column. After all responses have arrived, plan->CopyRepeats copies
-  // the rows of repeated nodes.
+  // Requests in progress for rows of an immutable column. After all responses have arrived, the caller calls
+  // plan->CopyRepeats, which copies the rows of repeated nodes.
   struct Gather {
     std::shared_ptr<GatherPlan<LocalNodeId>> plan;
     size_t row_bytes = 0;
     std::shared_ptr<PartitionFanOut<Nothing>> answers;
   };
-  // Starts a gather of nodes that exist: the row of nodes[i] goes to row places[i] of `rows`, or to row i if `places`
-  // is empty.
+  // Starts to gather the rows of `nodes`, which must exist: the row of nodes[i] goes to row places[i] of `rows`, or to
+  // row i if `places` is empty.
   Gather StartGather(const ColumnDescription& column, std::span<const GlobalNodeId> nodes,
                      std::span<const uint32_t> places, std::shared_ptr<std::byte> rows, Deadline deadline);
 

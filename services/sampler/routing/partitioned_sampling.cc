@@ -1,6 +1,7 @@
 // PartitionedGraph samples one hop. Destinations, with their times, walks and exclusions, are grouped by owner
 // (MakeQueries), every owner with work gets one request for all relations, and Merge reads the responses with one
-// cursor per partition to restore the order of the destinations. Responses are checked before they are read.
+// cursor per partition to restore the order of the destinations. The dtypes and lengths of a response are checked
+// before Merge reads it, the range of its ids afterwards.
 #include <algorithm>
 #include <limits>
 
@@ -56,7 +57,8 @@ struct HopRequests {
   std::vector<PartitionHopQuery> queries;  // one for each of `partitions`
 };
 
-// Returns [partitions]: values[i] belongs to destination i and goes to its owner, in the order of route.locals.
+// Divides `values`, which has one element per destination or none, among the owners of the destinations. Returns the
+// values of each partition, in the order of route.locals.
 template <class T>
 std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<const T> values) {
   std::vector<std::vector<T>> parts(route.locals.size());

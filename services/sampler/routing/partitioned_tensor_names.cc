@@ -1,5 +1,6 @@
-// Names: creates, finds and drops tensors on all partitions, concurrently with other clients. Partition 0 decides which
-// tensor has a name; the protocol is documented in proto/espalier/tensor/v1/tensor.proto.
+// The functions of PartitionedTensors that create, find and drop tensors by name on all partitions, concurrently with
+// other clients. Partition 0 decides which tensor has a name; the protocol is documented in
+// proto/espalier/tensor/v1/tensor.proto.
 #include <utility>
 
 #include "services/base/hash.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Time limit of operations in the background.
 constexpr std::chrono::seconds kInBackground{10};
-// Create gives up after this many rounds in which other clients create and drop the name.
+// Number of rounds after which Create gives up, if other clients create and drop the tensor in each of them.
 constexpr int kRounds = 4;
 
 // Returns whether the server may have executed the request, or may still execute it, in spite of this error.
@@ -28,7 +29,7 @@ bool IsUncertain(const Status& status) {
   }
 }
 
-// Returns the key of a name: tensors of own rows are found by their name, whatever their number of rows.
+// Returns the row space and name by which a tensor is found. The number of own rows is not part of it.
 std::pair<RowSpace, std::string> NameKey(const TensorId& tensor) {
   RowSpace rows = tensor.rows;
   rows.num_own_rows = 0;
@@ -130,8 +131,8 @@ Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline dead
   return requested->Wait(deadline).status();
 }
 
-// The tensor is complete, so a server that does not have its part has lost it: creating the part again would hide that
-// loss.
+// A complete tensor has a part on every server, so a server without its part has lost it. Returns NotFound then,
+// because creating the part again would hide the loss.
 Result<TensorHandle> PartitionedTensors::ToCompleteHandle(const TensorId& name, const TensorDescription& found,
                                                           Deadline deadline) {
   TensorHandle handle{name, found.dtype, found.row_shape, /*made_by_this=*/false};

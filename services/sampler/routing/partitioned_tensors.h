@@ -24,12 +24,13 @@ struct TensorHandle {
   bool made_by_this = false;  // whether the call that returned the handle created the tensor
 };
 
-// Thread-safe. Every function calls all affected partitions concurrently, and its deadline applies to these calls. An
-// error names a partition. Internal: a server's response is inconsistent.
+// Thread-safe. A function calls all affected partitions concurrently; Create, Find and Drop call partition 0 before the
+// others. A deadline applies to these calls. An error of a call names its partition. Internal: a server's response is
+// inconsistent.
 class PartitionedTensors {
  public:
-  // All arguments must outlive this object. It may be destroyed before responses arrive that have missed a deadline,
-  // but not while one of its functions runs.
+  // All arguments must outlive this object. It may be destroyed while responses that have missed a deadline are still
+  // to arrive, but not while one of its functions runs.
   PartitionedTensors(const graph::PartitionBook& book, const std::vector<std::shared_ptr<PartitionAccess>>& partitions,
                      BufferPool& row_buffers);
   // Waits up to 10 seconds for drops in the background.
@@ -57,8 +58,8 @@ class PartitionedTensors {
 
   // Returns [rows.size(), row_shape...]; rows may be repeated.
   Result<Tensor> Read(const TensorHandle& tensor, std::span<const GlobalRowId> rows, Deadline deadline);
-  // Writes rows. values: [rows.size(), row_shape...]. For kAssign the rows are distinct; otherwise they may be
-  // repeated, and this call's values are applied in order. A read that starts after this returns sees them. Returns
+  // Writes rows. values: [rows.size(), row_shape...]. For kAssign the rows must be distinct; otherwise they may
+  // be repeated, and this call's values are applied in order. A read that starts after this returns sees them. Returns
   // after all owners have responded. After a connection error or a timeout it is unknown which rows were written; each
   // is written once or not at all. A row may still be written after this call has returned, but not after a later
   // change through this object has completed.

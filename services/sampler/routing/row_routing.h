@@ -59,8 +59,8 @@ void RequestOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, u
   }
 }
 
-// Returns the plan of a gather of `num_ids` ids. If may_repeat[p], repeated rows of partition p are requested as often
-// as they occur, because that costs less than finding the repetitions.
+// Returns the plan of a gather of `num_ids` ids, without `rows`, which the caller sets. If may_repeat[p], repeated rows
+// of partition p are requested as often as they occur, because that costs less than finding the repetitions.
 template <class LocalId>
 std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, size_t num_ids,
                                                 const std::vector<bool>& may_repeat) {

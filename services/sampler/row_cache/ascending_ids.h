@@ -19,7 +19,7 @@ class AscendingIds {
   size_t SizeInBytes() const { return bytes_.capacity(); }
   // Returns all ids, ascending.
   std::vector<uint64_t> ToVector() const;
-  // Calls found(i) for each i for which ids[i] is in the set, in ascending order. `ids` must be ascending.
+  // Calls found(i) for each i for which ids[i] is in the set, in ascending order. `ids` ascend and do not repeat.
   template <class Found>
   void Intersect(std::span<const uint64_t> ids, Found found) const;
 
@@ -47,7 +47,7 @@ class AscendingIds {
     size_t remaining_;
     uint64_t id_ = 0;
   };
-  static constexpr uint8_t kMore = 128;  // bit that is set in every byte of an id except the last
+  static constexpr uint8_t kMore = 128;  // bit that is set in every byte of a difference except the last
 
   std::vector<uint8_t> bytes_;
   size_t num_ids_ = 0;

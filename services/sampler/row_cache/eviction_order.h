@@ -1,5 +1,6 @@
-// The order in which a cache evicts rows: first the rows that no known step reads, the least used ones first, then the
-// rows whose next step is farthest. A step is known from when it is scheduled until it ends.
+// The order in which a cache evicts rows: rows that no known step reads come before all others, by ascending number of
+// uses; then come the other rows, that with the farthest next step first. A step is known from when it is scheduled
+// until it ends.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +36,9 @@ class EvictionOrder {
   void Remove(CachedRow* row);
   // Returns the row to evict first; null if there is none.
   CachedRow* First() const;
-  // Returns whether a row with this next step and number of uses is evicted later than `row`.
+  // Returns whether a row with this next step and number of uses is evicted later than `row`; false if they are equal.
   static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
-  // Sets the next_step of all rows to kNoKnownStep. Equal rows keep their order.
+  // Sets the next_step of all rows to kNoKnownStep. Rows with equal num_uses keep their previous order of eviction.
   void ForgetSteps();
   // Returns whether there are rows that no known step reads.
   bool HasRowWithoutStep() const { return !by_num_uses_.empty(); }

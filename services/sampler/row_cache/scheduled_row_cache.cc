@@ -1,8 +1,9 @@
-// EndStep sorts the rows that it has fetched by their next step and stores them one after the other, each in place of
-// rows that are read later. If all rows have one size, the cache then keeps the rows that are read soonest among all
-// cached and fetched rows. This is optimal for the known steps. The remaining memory keeps the most used of the rows
-// that no known step reads: how often a row was read estimates how soon it is read again. With rows of several sizes
-// the rule is the same but no longer optimal.
+// EndStep sorts the fetched rows by the next step that reads them, and stores them one after another. If there is no
+// free memory for a row, it evicts cached rows that are read later than this row; if there are none, it does not store
+// the row. If all rows have one size, the cache then keeps the rows that are read soonest among all cached and fetched
+// rows. This is optimal for the known steps. The remaining memory keeps the most used of the rows that no known step
+// reads: how often a row was read estimates how soon it is read again. With rows of several sizes the rule is the same
+// but no longer optimal.
 //
 // A cached row that the step reads may be replaced only in EndStep, after all columns were copied.
 //

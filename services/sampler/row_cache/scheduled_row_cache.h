@@ -34,8 +34,8 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 
 // Use: Schedule each step's nodes in step order, some steps ahead; then for each step in the same order BeginStep, one
 // GatherRows for each cached column of each type, EndStep. After a failure, begin the step again, or abandon it with
-// all other scheduled steps (AbandonSteps); a failure does not change the cached rows. Unlike other sources, owned by
-// one thread.
+// all other scheduled steps (AbandonSteps); a failure does not change the cached rows. Not thread-safe, unlike other
+// RowSources.
 class ScheduledRowCache final : public RowSource {
  public:
   // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
@@ -48,8 +48,9 @@ class ScheduledRowCache final : public RowSource {
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
 
-  // Returns whether a further step may be scheduled: whether the index and the scheduled steps would then take at most
-  // a third of the memory, if the step is as large as the last one.
+  // Returns whether a further step may be scheduled: no step is scheduled, or the index and the scheduled steps would
+  // then take at most a third of the memory. Assumes that the step is as large as the last scheduled one. Returns false
+  // if ScheduledRows::kMaxSteps steps are scheduled.
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Must not be called between BeginStep and EndStep.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
@@ -57,7 +58,8 @@ class ScheduledRowCache final : public RowSource {
   // `reads_all` is false, `nodes` may lack nodes whose rows the caller already has. The memory of `nodes` must not move
   // or change until EndStep.
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all = true);
-  // Ends the begun step and stores the rows that it has fetched, which may replace cached rows that are read later.
+  // Ends the begun step. Stores a row that it has fetched if there is room, or in place of cached rows whose next known
+  // read is later or that no known step reads.
   void EndStep();
   // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known
   // step reads.
@@ -122,12 +124,13 @@ class ScheduledRowCache final : public RowSource {
   // Appends the node's row to shared_rows and returns true, or returns false if the shared cache does not have it.
   bool FindShared(NodeTypeId type, GlobalNodeId node);
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
-  // Copies a row of the begun step, all of whose columns were gathered, to `row`, [row_bytes].
+  // Copies the row at `place` of the begun step to `row`, [row_bytes]. All columns must have been gathered.
   static void CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row);
   // Counts the begun step's rows of a type and updates the cached ones. If all columns were gathered, appends the other
   // rows to `fetched` and publishes those that are not from the shared cache.
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
-  // Stores a row of the begun step, unless it would have to replace rows that are evicted later than the row itself.
+  // Stores a row of the begun step. Evicts cached rows to make room, but only rows that come before this row in the
+  // eviction order. Does not store the row if there is still not enough room.
   void Store(const Fetched& row);
   // Forgets the nodes and rows of the begun step.
   void ClearBegun();

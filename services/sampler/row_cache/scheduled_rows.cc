@@ -1,5 +1,5 @@
-// Each known step has the ascending ids of the rows that it reads, compressed. When a step ends, its ids are compared
-// with the ids of the next step; the ids that were not found there are compared with the ids of the step after it, and
+// Each known step has the ascending ids of the rows that it reads, compressed. NextSteps compares the ids of the first
+// known step with the ids of the second; the ids that were not found there are compared with the ids of the third, and
 // so on. This gives the next known step of each row. The comparisons take time (about a nanosecond for each id of each
 // known step) but save the memory of an index of all rows that any known step reads.
 #include "services/sampler/row_cache/scheduled_rows.h"
@@ -16,7 +16,7 @@ namespace {
 // Returns how many entries a table of this capacity can have without growing, whatever their hashes are.
 size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 
-// The smallest capacity of a table with entries. Smaller tables grow by other rules.
+// A table gets at least this capacity with its first entry, because smaller tables do not grow as MaxEntries says.
 constexpr size_t kMinCapacity = 31;
 
 // Returns the capacity of a table with room for one more entry. Left to itself, a table would grow at this size or

@@ -1,4 +1,5 @@
-// The rows of a node type that a cache holds, found by their nodes, and the known steps that read rows of this type.
+// The rows of a node type that a cache holds, found by their nodes, and the known steps (scheduled and not yet removed)
+// with the nodes whose rows they read.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,9 @@
 
 namespace espalier::sampler {
 
-// Keeps CachedRow::next_step of each row up to date. Owned by one thread.
+// Schedule sets CachedRow::next_step of the held rows that the new step reads and no earlier known step reads. Before
+// RemoveFirstStep, the caller passes each row that the first step reads to RecordUse, with the row's next step from
+// NextSteps. Owned by one thread.
 class ScheduledRows {
  public:
   // The largest number of steps that may be known at a time.
@@ -27,8 +30,8 @@ class ScheduledRows {
     size_t SizeInBytes() const { return ids.SizeInBytes() + sizeof(Step); }
   };
 
-  // Adds its rows to `order`, which outlives this. Several types may share an order if each step is scheduled, and
-  // removed, for all of them.
+  // `order` outlives this object and contains the rows that are added to it. The ScheduledRows of several types may
+  // share an order if each step is scheduled, and removed, in all of them.
   explicit ScheduledRows(EvictionOrder& order) : order_(&order) {}
 
   // Adds a step that reads the nodes with these ids, which may repeat.
@@ -48,7 +51,7 @@ class ScheduledRows {
     const auto found = rows_.find(node);
     return found == rows_.end() ? nullptr : *found;
   }
-  // Adds a row, which the caller owns. Its node has no row yet.
+  // Adds a row, which the caller owns and whose next_step the caller has set. Its node has no row yet.
   void Add(CachedRow* row);
   // Removes a row, which the caller may then free.
   void Remove(CachedRow* row);

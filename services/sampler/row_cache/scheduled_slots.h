@@ -1,5 +1,5 @@
 // Plans which rows are kept in a fixed number of slots, for example in a GPU's memory, with the schedule of
-// mini-batches and the policy of ScheduledRowCache. A plan has only numbers of slots and rows: the owner of the slots
+// mini-batches and the policy of ScheduledRowCache. A plan has only indices of slots and rows: the owner of the slots
 // copies the rows.
 #pragma once
 
@@ -37,7 +37,7 @@ struct SlotsOfType {
 };
 
 // Returns the slots of each type: one for each of its nodes if all rows take at most `memory_bytes`; otherwise the same
-// share of the nodes of each type. `num_nodes` and `row_bytes` are by NodeTypeId; types with rows of 0 bytes have none.
+// share of the nodes of each type. Types with rows of 0 bytes get no slots. All lists are by NodeTypeId.
 std::vector<SlotsOfType> DivideIntoSlots(uint64_t memory_bytes, const std::vector<uint64_t>& num_nodes,
                                          const std::vector<uint64_t>& row_bytes);
 
@@ -49,7 +49,7 @@ struct SlotCounts {
 };
 
 // Use: Schedule each step's nodes in step order, some steps ahead; TakeStep for each of them in the same order. Plans
-// depend only on the steps and their order. Owned by one thread.
+// depend only on the nodes and the order of all these calls. Owned by one thread.
 class ScheduledSlots {
  public:
   // `slots` is by NodeTypeId. All slots are empty at first.

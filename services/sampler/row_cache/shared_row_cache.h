@@ -23,17 +23,17 @@ class SharedRowCache {
  public:
   // Uses `memory`, which must be zeroed or used by caches of the same graph and columns only. `graph_key` identifies
   // the partitioning. A row has the bytes of all `columns` of its node type, in their order. The cache uses no other
-  // memory for rows; if `memory` is too small for any row, the cache stays empty. FailedPrecondition: the memory is in
-  // use for another graph or other columns.
+  // memory for rows. A node type whose share of `memory` is too small for four rows is not cached. FailedPrecondition:
+  // the memory is in use for another graph or other columns.
   static Result<std::unique_ptr<SharedRowCache>> Make(std::shared_ptr<SharedMemory> memory,
                                                       const std::string& graph_key, const graph::PartitionBook& book,
                                                       const std::vector<ColumnDescription>& columns);
 
   // Copies the row of the node to `row`, whose size is that of the type's rows (checked), and returns true. Returns
-  // false, with undefined bytes in `row`, if the row is missing or another process replaces it meanwhile.
+  // false, with undefined bytes in `row`, if the row is missing or is being replaced.
   bool Find(NodeTypeId type, GlobalNodeId node, std::span<std::byte> row) const;
   // Stores a row, in place of an older one if necessary. Does nothing if the row is stored already, or if another
-  // process writes to the slot.
+  // thread or process writes to the slot.
   void Publish(NodeTypeId type, GlobalNodeId node, std::span<const std::byte> row);
 
   // Returns the bytes of memory that the caches of all processes use together.

@@ -12,14 +12,14 @@
 //   kInBatch        the edges form groups of `count` + 1, and the negatives of an edge are the destinations of the
 //                   other edges of its group. An edge has fewer negatives if its group is the last one and incomplete,
 //                   or if destinations of other edges in the group have another node type
-//   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
-//                   destinations of training edges of any type that are drawn without replacement (MakeInDegreeQuery).
-//                   Drawn nodes whose type differs from that of the edge's destination are masked
+//   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: training
+//                   edges of any type are drawn without replacement, and their destinations are the negatives
+//                   (MakeInDegreeQuery). Negatives whose type differs from that of the edge's destination are masked
 //   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
-// A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights), and so
-// is its reverse if a type's edges represent both directions. Other true edges are not detected, as in DGL and
-// GraphStorm: they are rare in sparse graphs.
+// A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights). If the
+// type is its own reverse type, a pair that is the reverse of such an edge is masked too. Other true edges are not
+// detected, as in DGL and GraphStorm: they are rare in sparse graphs.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +41,14 @@ Status CheckNegatives(const NegativeSpec& negatives);
 // Which endpoint of a negative is drawn.
 enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
 
-// Returns the Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or
-// its group's number (kJoint).
+// Returns the Philox key of a step's negatives. The stream of DrawNodes is the edge's position in the global batch or,
+// for kJoint, the number of its group.
 constexpr uint64_t NegativesKey(uint64_t seed, uint32_t epoch, uint32_t step, NegativeEnd end) {
   return RandomKey(seed, RandomPurpose::kNegatives, epoch, step, static_cast<uint32_t>(end));
 }
 
-// Returns `count` original ids below num_nodes: draw k multiplies words 2k and 2k + 1 of the stream, high word first,
-// by num_nodes and divides by 2^64. num_nodes > 0.
+// Returns `count` original ids below num_nodes, which must be above 0. Id k is floor(w * num_nodes / 2^64), where w
+// consists of the words 2k (high half) and 2k + 1 (low half) of PhiloxStream(key, stream).
 std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count);
 
 // kJoint: returns the number of the group of the edge at `position` in the global batch. `count` is NegativeSpec's.

@@ -1,6 +1,6 @@
-// The order of an epoch's seeds. A seed has an ordinal, its index in the part of the split: nodes by original id, edges
-// in the user's order, the edges of one type after those of the previous one. An epoch's permutation maps ordinals to
-// positions, and a step has consecutive positions.
+// The order of an epoch's seeds. A seed's ordinal is its index in the split's part (training, validation or test), in
+// which nodes are ordered by original id and edges as the user gave them, one edge type after another. An epoch's
+// permutation maps ordinals to positions, and a step has consecutive positions.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step
 // Returns ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
-// Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, or an option
-// is set that needs edges or one edge type.
+// Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, a query for
+// nodes sets an option for edges, or a query without exactly one edge type sets an option for one edge type.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
 // Returns InvalidArgument if the query's positions do not ascend or are not below `num_positions`, the size of the
 // step.

@@ -43,12 +43,12 @@ struct DrawSpec {
   DrawMethod method = DrawMethod::kNeighbor;
   bool layer_dependency = false;  // kLabor: a source has the same variate in all hops of a batch
   bool replace = false;
-  // Edge column with non-negative weights (F32/F64/integers); empty: uniform. Edges of weight 0 are never drawn, so a
-  // column of 0 and 1 is a mask.
+  // Edge column with non-negative weights (F32, F64, integers or BOOL); empty: uniform. Edges of weight 0 are never
+  // drawn, so a column of 0 and 1 is a mask.
   std::string weight_column = {};
-  // Edge column of integers that orders in-edges (docs/partition-format.md): no in-edge later than the time of its
-  // destination is drawn. All edges of a relation without the column may be drawn at any time. Empty: sampling ignores
-  // time.
+  // Edge column of integers that orders in-edges (docs/partition-format.md). No in-edge is drawn that is later than the
+  // time with which its destination is sampled; in a mini-batch, this is the time of the seed. All edges of a relation
+  // without the column may be drawn at any time. Empty: sampling ignores time.
   std::string time_column = {};
   Expand expand = Expand::kAlways;
 
@@ -62,8 +62,8 @@ struct OptionText {
 };
 
 // Calls visit(OptionText, member) for each option of the job document, in its order; `member` points to a member of
-// DrawSpec. (The time column belongs to the graph.) All code that documents, reads, compares or records the options of
-// a job uses this list.
+// DrawSpec. (The time column is not one of them: the document has it in spec.graph.) All code that documents, reads,
+// compares or records the options of a job uses this list.
 template <class Visit>
 void VisitOptionMembers(const Visit& visit) {
   visit(OptionText{"replace", "sample with replacement"}, &DrawSpec::replace);

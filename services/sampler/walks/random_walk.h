@@ -23,10 +23,10 @@ struct WalkOptions {
   std::vector<double> restart_probabilities;
   std::string weight_column;  // edge column: in-edges are chosen in proportion to it; empty: uniformly
   uint64_t seed = 0;
-  uint32_t epoch = 0, step = 0;  // different values give different walks
+  uint32_t epoch = 0, step = 0;  // of training, not of the walk; different values give different walks
 };
 
-// Walk w of start i has the number, and the row of `nodes`, i * walks_per_node + w.
+// Walk w of start i is row i * walks_per_node + w of `nodes`.
 struct RandomWalks {
   size_t num_walks = 0;
   size_t length = 0;                // steps

@@ -1,4 +1,4 @@
-// The command line of espalier-graph-server: flags, each with an environment variable.
+// The command line of espalier-graph-server: flags, each with an environment variable except --no-mapping.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 namespace espalier::server {
 
 // Returns FailedPrecondition with the first difference between the stream and `job`. `job_name` is the job's name at
-// the graph servers. Not compared: fan-outs, which the trainer derives from the document and the graph's types, and
-// the edge columns and ids that a program's loader requests. If the job's task has labeled edges, a program may also
-// request these edges as links without negatives.
+// the graph servers. Not compared: fan-outs and the types of the seeds, which the trainer derives from the document and
+// the graph's types; the edge columns and ids that a program's loader requests. If the job's task has labeled edges, a
+// program may also request these edges as links without negatives.
 Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
                           const std::string& job_name);
 

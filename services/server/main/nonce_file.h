@@ -10,9 +10,9 @@
 
 namespace espalier::server {
 
-// A file with random contents and a random name, which only its owner can read. The destructor removes the file. It is
-// locked while it is in use, so that Create can recognize and remove files that killed processes left in the same
-// folder.
+// A file with random contents and a random name, which only its owner can read. The destructor removes the file. The
+// file is locked while this object exists, so that Create can recognize and remove files that killed processes left in
+// the same folder.
 class NonceFile {
  public:
   // Makes a file in `folder`, which must exist.
@@ -31,8 +31,8 @@ class NonceFile {
   storage::FileLock lock_;
 };
 
-// Creates a nonce file in `data_dir`, or in the user's scratch folder if `data_dir` is empty. Returns nullopt and logs
-// a warning if the file cannot be written; clients then read over the network instead of mapping files.
+// Creates a nonce file in `data_dir`, or in storage::ScratchFolder() if `data_dir` is empty. Returns nullopt and logs a
+// warning if the file cannot be written; clients then read over the network instead of mapping files.
 std::optional<NonceFile> OfferNonce(const std::string& data_dir);
 
 }  // namespace espalier::server

@@ -1,4 +1,4 @@
-// The metrics espalier_partition_*: the size of a graph server's partition, for comparison between servers.
+// The metrics espalier_partition_*: the size and loading of a graph server's partition, for comparison between servers.
 #pragma once
 
 #include "services/server/main/served_graph.h"

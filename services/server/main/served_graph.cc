@@ -100,7 +100,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   shard::ShardLimits limits;
   limits.mutable_tensor_bytes = MemoryBytes() / 4 * 3;
   limits.waiting_gradient_bytes = MemoryBytes() / 8;
-  // No node has more in-edges than this, so a request for one node is never refused; a request for many nodes may be.
+  // Far more than the in-edges of one node, so a request for one node is not refused; a request for many nodes may be.
   limits.max_lookups_per_request = uint64_t{1} << 32;
   limits.max_edge_row_bytes = rpc::kMaxMessageBytes;
   ASSIGN_OR_RETURN(loaded.shard,

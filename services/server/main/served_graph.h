@@ -14,7 +14,7 @@
 
 namespace espalier::server {
 
-// Returns the description of a manifest's graph that clients get.
+// Returns the description that clients get of the manifest's graph.
 sampler::GraphDescription DescribeGraph(const format::Manifest& manifest);
 
 struct ServedPartitionOptions {
@@ -36,7 +36,7 @@ struct LoadedPartition {
 };
 
 // Maps and verifies partition `partition` of the partitioning at `uri`, downloading it first if it is not local.
-// Returns OutOfRange if the partitioning has fewer partitions.
+// Returns OutOfRange if the partitioning has no partition with this number.
 Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition,
                                             const ServedPartitionOptions& options);
 

@@ -1,5 +1,5 @@
-// Downloads an object in blocks, several in parallel, directly into a mapped file. Each block is verified when it
-// arrives. Blocks left by an interrupted download are verified and kept.
+// Downloads an object in blocks, several in parallel, directly into a mapped file. If the caller knows the hashes of
+// the blocks, each block is verified when it arrives. Valid blocks left by an interrupted download are kept.
 #pragma once
 
 #include <functional>
@@ -34,17 +34,17 @@ struct DownloadOptions {
 
 struct DownloadReport {
   uint64_t fetched_bytes = 0;
-  uint64_t kept_bytes = 0;  // of blocks from an earlier attempt that are valid
+  uint64_t kept_bytes = 0;  // of valid blocks from an earlier attempt
 };
 
 // Returns the number of bytes that the file needs for the journal after its size_bytes: 0 if the hashes are known.
 uint64_t JournalBytes(const BlockDownload& download);
 
 // Fills the partial file, which must have space for size_bytes and the journal. Blocks that have arrived stay in the
-// file after an error. Errors: DataLoss (a block is still damaged after all fetches, or the object is too short; names
-// store, key, block and offset), InvalidArgument (the number of hashes is not that of the blocks), Aborted (the object
-// has another version), ResourceExhausted (no thread can be started), DeadlineExceeded, Cancelled and the store's
-// errors.
+// file after an error. Errors: DataLoss (a block is still damaged after all fetches, and the message has its number and
+// offset; or the object is too short), InvalidArgument (the number of hashes is not that of the blocks), Aborted (the
+// object has another version), ResourceExhausted (no thread can be started), DeadlineExceeded, Cancelled and the
+// store's errors.
 Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& download, const PartialFile& partial,
                                       const DownloadOptions& options);
 

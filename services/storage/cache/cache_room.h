@@ -8,7 +8,8 @@
 
 namespace espalier::storage {
 
-// The file that marks a folder as an entry. Users of the entry lock it shared; eviction locks it exclusively.
+// The file that marks a folder as an entry. Users of an entry hold a shared lock on this file; eviction takes an
+// exclusive one.
 inline constexpr char kPinName[] = ".espalier-pin";
 
 // Extends the open file `descriptor` to at least `size_bytes` and allocates its blocks, so that no write within this

@@ -37,8 +37,8 @@ struct PartialFile {
 enum class VerifyWhen {
   // Each process that requests the file.
   kAlways,
-  // The first process that requests the file. It counts as verified while any process that verified, made or requested
-  // it with kOncePerUse keeps its CacheEntry.
+  // The first process that requests the file. The file then counts as verified as long as at least one process that
+  // has requested it with kOncePerUse keeps the CacheEntry.
   kOncePerUse,
 };
 
@@ -69,7 +69,7 @@ class CacheEntry {
   // Returns the path of the complete file; makes the file if it is missing or is_good returns false. One process at a
   // time makes it; other callers wait. Errors: InvalidArgument (the name), ResourceExhausted (the disk or the cache is
   // full and no entry is left to evict; the message contains the path and the sizes), DeadlineExceeded, Cancelled, and
-  // the errors of `fill`.
+  // the errors of `fill` and of the file system.
   Result<std::string> GetOrMake(const CachedFileRequest& request, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

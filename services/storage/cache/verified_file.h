@@ -7,7 +7,7 @@
 // - A process that finds the mark held does not verify the file and holds the mark as well. The file counts as
 //   verified until the last process releases the mark. The kernel releases the marks of a process that dies.
 //
-// Corruption on disk that changes none of these values is not detected while the mark is held.
+// Corruption on disk that changes none of the values in the mark's name is not detected while the mark is held.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The address of a bucket: service, name, region and its form in URLs.
+// The address of a bucket: its service, name and region, and how URLs contain its name.
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
 namespace espalier::storage {
 namespace {
 
-// Returns whether the file has the keys of the profile. Files at the default paths are used only if they contain
-// these keys, because they may not be intended for this process.
+// Returns whether the file has the keys of the profile. default_shared_file and config_file are used only if they
+// contain these keys, because they may be intended for other processes.
 bool HasKeys(const std::string& path, const std::string& profile) {
   return !path.empty() && MakeSharedFileSource(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
 }

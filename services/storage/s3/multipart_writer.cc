@@ -1,8 +1,8 @@
-// Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it, so that at
-// most PartSizes::MaxInFlight parts are in memory besides the buffer. An object that fits into one part is a single PUT
-// at Commit. The CRC-32 of the object is combined from those of its parts. If a repeated request to complete the upload
-// fails with 404, the writer's name in the object's metadata shows that an earlier one has succeeded. A writer that is
-// destroyed without a commit aborts its upload.
+// Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it. Write first
+// waits until fewer than PartSizes::MaxInFlight parts are being uploaded, which bounds the memory. An object that fits
+// into one part is a single PUT at Commit. The CRC-32 of the object is combined from those of its parts. If a repeated
+// request to complete the upload fails with 404, the writer's name in the object's metadata shows that an earlier
+// request has succeeded. A writer that is destroyed without a successful Commit aborts its upload.
 #include "services/storage/s3/multipart_writer.h"
 
 #include <zlib.h>

@@ -15,8 +15,9 @@ namespace espalier::storage {
 
 // Returns whether the name of any header begins with "x-amz".
 bool HasS3Header(const http::Response& response);
-// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service: it has no S3 header, and it is
-// a web page or lacks what S3 sends, an XML document or the object's ETag. S3 sends neither in response to DELETE.
+// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service. A response with an S3 header
+// comes from one. So does a response that is not a web page and, unless the request is a DELETE, has the XML document
+// or the object's ETag that S3 sends for this request.
 Status CheckSender(const http::Response& response, const S3Request& request);
 
 // Returns the Content-Length of a 2xx response to HEAD or GET of a whole object.
@@ -28,7 +29,7 @@ struct ContentRange {
 // Returns the Content-Range of a 206 response: "bytes 3-6/10".
 Result<ContentRange> ParseContentRange(const http::Response& response);
 
-// Returns DataLoss if the response has a CRC-32 of the whole object that the body does not have.
+// Returns DataLoss if the response has a CRC-32 of the whole object that differs from the CRC-32 of the body.
 Status CheckCrc32(const http::Response& response);
 
 struct ListPage {

@@ -41,8 +41,8 @@ struct S3Call {
   size_t max_body_bytes = size_t{1} << 20;
   std::span<std::byte> into;           // see http::SendOptions
   uint64_t transfer_bytes = 0;         // in both bodies; the time limit has one second more per 128 KiB
-  std::chrono::seconds extra_time{0};  // additional time limit until the service responds
-  std::vector<int> known_statuses;     // returned as responses, not errors, if about the object
+  std::chrono::seconds extra_time{0};  // added to the time limit, for requests to which services respond late
+  std::vector<int> known_statuses;     // returned as responses, not as errors, if IsAboutTheObject
   int max_attempts = 0;                // of requests; 0: limited only by the options
   // Checks a 2xx response. After DataLoss and retryable errors, the request is sent again.
   std::function<Status(const http::Response&)> check;
@@ -55,12 +55,12 @@ class S3Client {
            S3ClientOptions options = {});
 
   // Sends the requests of a call and returns the response. Requests that fail with 5xx, 429, SlowDown and similar
-  // errors, resets, timeouts or `check` are retried with growing, jittered delays. A body that arrives damaged is sent
-  // three times in total. Once per call, the client renews rejected credentials, sets its clock to the service's,
-  // sends to the region that the service reports for the bucket, and omits rejected x-amz-checksum-* headers. Later
-  // calls use the corrected clock, the region and the headers that the service accepts. Errors: NotFound,
-  // PermissionDenied and so on, or the last error when no retry succeeded, with the number of requests and the time for
-  // which the service has not responded.
+  // errors, resets, timeouts or `check` are retried with growing, jittered delays. A request whose body the service
+  // rejects as damaged, with the same error each time, is sent three times. At most once per call, the client renews
+  // rejected credentials, sets its clock to the service's, sends to the region that the service reports for the bucket,
+  // and omits rejected x-amz-checksum-* headers. Later calls use the corrected clock, the region and the headers that
+  // the service accepts. Errors: NotFound, PermissionDenied and so on, or the last error when no retry succeeded, with
+  // the number of requests and the time for which the service has not responded.
   Result<http::Response> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Returns the number of requests sent so far, including retries.

@@ -1,7 +1,8 @@
 // An object store in a bucket of S3 or of a compatible service.
 //
 // Uploads are verified by the service against the signed SHA-256 and a CRC-32. Downloads of whole objects are verified
-// against the CRC-32 stored by the service, if it has one. S3 has no checksums for ranges, so code that reads ranges
+// against the CRC-32 stored by the service, if it has one. There is no CRC-32 if the settings omit it
+// (S3Checksums::kWhenRequired) or the service refuses it. S3 has no checksums for ranges, so code that reads ranges
 // verifies blocks with the checksums of the file format.
 #pragma once
 

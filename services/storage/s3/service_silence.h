@@ -5,9 +5,9 @@
 // the first. Their time limit therefore counts from the beginning of the silence, and late calls get just enough time
 // for one request:
 //
-//   patience 40 s, shortest 5 s        0    10    20    30    40    50    60    70
-//   the service                        answers | does not respond ...
-//   calls that begin at 20 and at 62             |<- 33 s ----->|          |5|
+//   patience 40 s, shortest 5 s        0     10    20    30    40    50    60    70
+//   the service                        answers |13 s: does not respond ...
+//   calls that begin at 20 and at 62               |<----- 33 s ------>|    |5s|
 //
 // Any response, including an error, ends the silence. Only requests show that it lasts: after a time of `patience`
 // without a request, the next call has the full time limit again.

@@ -1,4 +1,4 @@
-// Properties of a service that a client learns from the responses. Each is learned once and then kept.
+// Properties of a service that a client learns from the responses. A bucket's region may change; the others are final.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ class ServiceTraits {
       : uploads_with_checksums_(request_checksums == S3Checksums::kWhenSupported),
         downloads_with_checksums_(response_checksums == S3Checksums::kWhenSupported) {}
 
-  // Returns whether a request with this method may have x-amz-checksum-* headers, with which GET requests checksums and
-  // other methods send them.
+  // Returns whether a request with this method may have x-amz-checksum-* headers. With them, a GET asks for checksums,
+  // and other methods send checksums.
   bool AcceptsChecksums(const std::string& method) const {
     return ChecksumFlag(method).load(std::memory_order_relaxed);
   }

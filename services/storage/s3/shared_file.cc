@@ -20,7 +20,8 @@ std::string Trim(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
 }
 
-// Returns the profile's name in the first line of its section: "[name]", or "[profile name]" in the AWS config file.
+// Returns the name of the profile whose section begins with `line`: "[name]", or "[profile name]" in the AWS config
+// file.
 std::string ParseSectionName(const std::string& line) {
   std::string name = Trim(line.substr(1, line.find(']') - 1));
   if (name.starts_with("profile ")) name = Trim(name.substr(8));

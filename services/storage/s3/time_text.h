@@ -1,4 +1,4 @@
-// Times in the formats of the protocols, in UTC and independent of the process's locale.
+// Times in the formats of S3, its signatures and credentials, in UTC and independent of the process's locale.
 #pragma once
 
 #include <chrono>

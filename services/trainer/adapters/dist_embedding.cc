@@ -1,6 +1,6 @@
 // A read copies the rows into a new leaf of autograd, which is remembered in reads_ together with its row ids. Step
-// concatenates the gradients that backward() has stored at the leaves and passes them with the ids to EmbeddingTable,
-// which combines several gradients of one row.
+// concatenates the gradients that backward() has stored at the leaves and passes them with the ids to EmbeddingTable.
+// The owner of a row combines several gradients of the row.
 #include "services/trainer/adapters/dist_embedding.h"
 
 #include <string>
@@ -66,7 +66,7 @@ Status DistEmbedding::CheckRowsAre(sampler::RowsOf of) const {
 }
 
 Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
-  // Forgets leaves without a gradient to which only reads_ refers: autograd cannot give them a gradient any more.
+  // Forgets the leaves to which only reads_ refers and that have no gradient: autograd can no longer give them one.
   std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   ASSIGN_OR_RETURN(const Tensor read, table_->ReadRows(rows));
   torch::Tensor values = ToFloats(read);

@@ -30,7 +30,7 @@ using DistEmbeddingOptions = client::EmbeddingTableOptions;
 // order.
 class DistEmbedding {
  public:
-  // The arguments and errors are those of EmbeddingTable::Create.
+  // The arguments and errors are those of EmbeddingTable::Create, whose parameter `saved` is called `kept` here.
   static Result<std::unique_ptr<DistEmbedding>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                        collective::Collective& group,
                                                        const DistEmbeddingOptions& options,
@@ -66,7 +66,7 @@ class DistEmbedding {
   Status Drop() { return table_->Drop(); }
 
   int64_t size() const { return table_->size(); }         // values per row
-  uint64_t version() const { return table_->version(); }  // number of steps so far
+  uint64_t version() const { return table_->version(); }  // number of steps so far, including those of saved rows
   // Returns this embedding at its current version, for SaveOptions::embeddings (see EmbeddingTable::Now).
   sampler::EmbeddingAt Now() const { return table_->Now(); }
 

@@ -1,6 +1,7 @@
 // The settings that determine a run's results, by name. A run resumes from a checkpoint only if it has the same
-// settings as the run that wrote the checkpoint. Settings that may change between runs are not included: the number of
-// epochs (to train longer), outputs, timeouts, and the number and placement of processes.
+// settings as the run that wrote the checkpoint. Settings that may change between runs are not included, such as the
+// number of epochs (to train longer), outputs, timeouts, the number and placement of processes, and settings of
+// arithmetic, whose change is reported (DescribeChanges).
 #pragma once
 
 #include <map>
@@ -11,8 +12,8 @@
 
 namespace espalier::trainer {
 
-// The field with the canonical names of the task's edge types, independent of how the document spells them. Older
-// checkpoints lack it.
+// The field with the canonical names of a link prediction task's edge types, independent of how the document spells
+// them. Older checkpoints lack it.
 inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
 
 // Maps each name by which a document may refer to edge types to the canonical name "source:relation:destination". The

@@ -17,25 +17,25 @@ namespace espalier::trainer {
 // Thread-safe.
 class CheckpointIntake {
  public:
-  // The queue holds at most `max_bytes` of rows, including the piece that is being uploaded, but always at least one
-  // piece.
+  // The queue holds at most `max_bytes` of rows, including the piece that is being uploaded. If it is empty, it accepts
+  // a larger piece too.
   explicit CheckpointIntake(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Waits for room and appends a piece. Returns false, without the piece, if the deadline passes before there is room.
-  // Returns the error passed to Fail if Fail was called.
+  // Waits for room, appends a piece and returns true. If the deadline passes before there is room, appends nothing and
+  // returns false. Returns the error passed to Fail if Fail was called.
   Result<bool> Give(const format::Safetensors& piece, Deadline deadline);
   // Ends the checkpoint; the last call of the training thread. nullopt abandons the checkpoint and discards its rows.
   void End(std::optional<LoopSnapshot> snapshot);
 
   // Waits for the next piece and returns it. Returns nullopt after the last piece, once End was called. The caller must
-  // have freed the previous piece: this call frees its share of `max_bytes`.
+  // have freed the memory of the previous piece, because this call stops counting it towards `max_bytes`.
   std::optional<format::Safetensors> NextPiece();
   // Discards the remaining rows and makes Give return `why`. Called by the uploading thread if the upload failed. The
   // training thread must still call End, and the uploading thread NextPiece until it returns nullopt.
   void Fail(Status why);
   // Returns true if End was called without a snapshot.
   bool IsGivenUp() const;
-  // Returns the snapshot passed to End, after NextPiece has returned nullopt.
+  // Returns the snapshot passed to End. Call it once, after NextPiece has returned nullopt.
   std::optional<LoopSnapshot> TakeSnapshot();
 
  private:

@@ -113,8 +113,8 @@ format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot) {
 
 namespace {
 
-// Sets best_epoch to the first epoch with the best validation metric. Needed for checkpoints with learnable rows: they
-// contain no best model, and their best_epoch may not be the epoch with the best metric.
+// Sets best_epoch to the first epoch with the best validation metric. In older checkpoints with learnable rows,
+// best_epoch may be another epoch.
 void SetBestEpoch(LoopSnapshot* snapshot) {
   if (!snapshot->best_validation.has_value()) return;
   for (const EpochReport& report : snapshot->epochs) {

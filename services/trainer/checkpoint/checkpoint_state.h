@@ -37,16 +37,17 @@ struct CheckpointFacts {
 format::CheckpointManifest MakeManifest(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
 // Returns the files of a snapshot: all files of a checkpoint except learnable rows. They share the snapshot's tensors.
 format::CheckpointFiles ToFiles(const LoopSnapshot& snapshot);
-// Returns the snapshot of a loaded checkpoint, which shares its tensors. InvalidArgument if a tensor has the dtype U16,
-// U32 or U64.
+// Returns the snapshot of a loaded checkpoint. It shares the checkpoint's tensors. InvalidArgument if a tensor has the
+// dtype U16, U32 or U64.
 Result<LoopSnapshot> ToSnapshot(const format::LoadedCheckpoint& checkpoint);
 
 // Returns OK if the run may resume from the checkpoint. FailedPrecondition if fields that determine the results differ,
 // or if the checkpoint is in an epoch that the job does not have; the message names the differences.
 Status CheckFits(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
-// Returns a text for each difference that CheckFits accepts between the run and the run that wrote the checkpoint, with
-// its effect on the results. Empty: the results are bitwise those of an uninterrupted run.
+// Describes how the run differs from the run that wrote the checkpoint: one text, with the effect on the results, for
+// each difference that CheckFits accepts and that may change the results. Empty: the results are bitwise those of an
+// uninterrupted run.
 std::vector<std::string> DescribeChanges(const format::CheckpointManifest& manifest, const CheckpointFacts& facts);
 
 }  // namespace espalier::trainer

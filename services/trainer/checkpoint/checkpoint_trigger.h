@@ -1,5 +1,5 @@
-// Determines when a checkpoint is due: after a number of steps, a number of epochs or a duration, whichever comes
-// first.
+// Determines when a checkpoint is due: after every n-th step or epoch of the run, and when a duration has passed since
+// the last checkpoint.
 #pragma once
 
 #include "services/base/clock.h"

@@ -32,7 +32,7 @@ struct LoopSnapshot {
   std::optional<double> validation;  // the metric of `model`, if the model was evaluated at this position
 
   NamedTensors model;      // parameters and buffers
-  NamedTensors best;       // parameters and buffers of best_epoch; empty before the first evaluation
+  NamedTensors best;       // those of best_epoch; empty without best_validation or with learnable rows
   NamedTensors optimizer;  // from Optimizer::State
   double seconds = 0;      // duration of the copy, including that of the learnable rows (TakeRows)
 };
@@ -65,7 +65,7 @@ class SnapshotSink {
   virtual bool WantsEnd() const = 0;
   // Saves the snapshot, usually in the background. The sink reports errors itself; training continues.
   virtual void Save(LoopSnapshot snapshot) = 0;
-  // Called instead of Save if the state could not be copied.
+  // Called instead of Save or SaveLast if the state could not be copied.
   virtual void CannotSave(const Status& why) = 0;
   // Announces SaveLast after a stop request, when time is limited: ends all work that SaveLast does not need.
   virtual void Expedite() = 0;

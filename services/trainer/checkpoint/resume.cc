@@ -1,7 +1,8 @@
 // Rank 0 chooses the newest of the run's own checkpoints (of this or an earlier incarnation) that loads, otherwise the
 // checkpoint that the user named. It checks that the checkpoint fits the run, then broadcasts the manifest and the
 // stored bytes of all files except learnable rows. Every rank parses these bytes, so that only rank 0 needs the store.
-// Learnable rows may be larger than memory, so they are read later, piece by piece, by the function in next_rows.
+// Learnable rows may be larger than memory, so they are only verified here; ResumePoint::next_rows reads them again
+// later, piece by piece.
 #include "services/trainer/checkpoint/resume.h"
 
 #include <algorithm>
@@ -24,9 +25,10 @@ using telemetry::Log;
 
 constexpr size_t kBroadcastBytes = size_t{64} << 20;  // at most, per operation
 
+// BroadcastChoice transmits `from` and the manifest and files of `checkpoint`, but no other members.
 struct Choice {
   std::string from;
-  std::shared_ptr<storage::ObjectStore> store;  // set on rank 0
+  std::shared_ptr<storage::ObjectStore> store;
   LoadedCheckpoint checkpoint;
   bool is_own = false;  // one of the run's own checkpoints
 };
@@ -141,7 +143,7 @@ Result<std::optional<Choice>> BroadcastChoice(std::optional<Choice> own, collect
   Status parsed;
   for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
     const bool is_root = own.has_value();
-    if (format::IsLearnablePiece(entry.key)) continue;  // rank 0 restores these on their owners
+    if (format::IsLearnablePiece(entry.key)) continue;  // not broadcast: rank 0 writes these to the servers
     auto bytes = std::make_shared<std::string>(is_root ? *own->checkpoint.bytes.at(entry.key)
                                                        : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));

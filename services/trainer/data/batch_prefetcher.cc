@@ -1,9 +1,9 @@
 // The prefetcher's thread repeats: sample ahead, gather the rows of the oldest sampled mini-batch, queue it. Without a
 // cache it samples one mini-batch at a time. With a cache, it samples one mini-batch first, so that the first step does
 // not wait for the sampling of later ones. It then samples two for each mini-batch whose rows it gathers, until
-// options.cache.steps mini-batches wait. If sampling fails, Next first returns the mini-batches that were sampled
-// before the error. The growth of the window depends only on the number of steps, so that the cache's counts of hits
-// and misses are reproducible.
+// options.cache.steps mini-batches wait in window_. If sampling fails, Next first returns the mini-batches that were
+// sampled before the error. The growth of window_ does not depend on timing, only on the number of steps and on the
+// memory of their mini-batches, so that the cache's counts of hits and misses are reproducible.
 #include "services/trainer/data/batch_prefetcher.h"
 
 #include <utility>

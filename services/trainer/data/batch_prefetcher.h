@@ -1,7 +1,7 @@
-// Prefetches mini-batches for the training thread: while step t trains, a background thread samples steps t + 1, t + 2
-// and gathers their rows, across epoch boundaries. If mini-batches are large, at most two exist at a time: the one in
-// training and the next one. With a cache of rows, in host memory or on the device, mini-batches are sampled further
-// ahead, without their rows.
+// Prefetches mini-batches for the training thread: while a step trains, a background thread samples the next steps
+// (PrefetchOptions::batches_ahead) and gathers their rows, across epoch boundaries. If mini-batches are large, at most
+// two exist at a time: the one in training and the next one. With a cache of rows, in host memory or on the device,
+// mini-batches are sampled further ahead, without their rows.
 #pragma once
 
 #include <optional>
@@ -55,9 +55,10 @@ class BatchPrefetcher {
  public:
   // `source` and `data` outlive this. Fetching starts immediately.
   BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
-  // Returns the next mini-batch, epoch by epoch. Its features are complete, and on the device for node types with rows
-  // in options.cache.device. OutOfRange after the last mini-batch. DeadlineExceeded if the next one is not ready in
-  // time. After an error of fetching, every call returns that error. Appends the mini-batch to the audit record.
+  // Returns the next mini-batch, epoch by epoch. Its features are complete; those of node types that have slots in
+  // options.cache.device are on the device. OutOfRange after the last mini-batch. DeadlineExceeded if the next one is
+  // not ready in time. After an error of fetching, every call returns that error. Appends the mini-batch to the audit
+  // record.
   Result<BatchTensors> Next(Deadline deadline);
 
  private:
@@ -69,8 +70,8 @@ class BatchPrefetcher {
 
   // Calls FetchNext for prefetcher_ and stores an error in end_.
   Result<std::optional<BatchTensors>> Fetch(const std::stop_token& stop);
-  // Samples ahead, then gathers the rows of the oldest mini-batch of window_. Returns nullopt if there is none, or if a
-  // stop is requested.
+  // Samples ahead, then gathers the rows of the oldest mini-batch of window_. Returns nullopt after the last
+  // mini-batch, or if a stop is requested.
   Result<std::optional<BatchTensors>> FetchNext(const std::stop_token& stop);
   // Samples until window_ is full; without a cache, it holds one mini-batch.
   void SampleAhead(const std::stop_token& stop);

@@ -48,7 +48,7 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }
-  if (!data.has_labels()) {  // a task on edges: the mini-batch has no edges
+  if (!data.has_labels()) {  // a task on edges: adds empty lists of seed edges
     empty.batch.links.emplace();
     empty.batch.edges.emplace();
     return empty;

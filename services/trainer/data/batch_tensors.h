@@ -21,7 +21,7 @@ struct BatchTensors {
   TypedRows learnable;
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
   GraphDegrees degrees;                     // empty unless the model needs degrees (NodeData::SetDegreeSource)
-  torch::Tensor labels;                     // of the seed nodes, as losses.h expects them; undefined for tasks on edges
+  torch::Tensor labels;                     // of the seed nodes (losses.h); undefined if !NodeData::has_labels()
   // If set, `features` and `original_ids` have rows of plan->missing_nodes only, until DeviceRows completes them.
   std::optional<sampler::StepPlan> plan;
   double sample_seconds = 0;  // time spent waiting for the mini-batch

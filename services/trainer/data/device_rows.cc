@@ -1,6 +1,6 @@
 // The features of a step are combined on the device: rows from slots and rows that the host has gathered are copied to
 // their places. New rows are stored in slots afterwards, because a stored row may replace one that this step reads. No
-// index occurs twice in a copy, so the result does not depend on the order of threads on the device.
+// copy writes to an index twice, so the result does not depend on the order of threads on the device.
 #include "services/trainer/data/device_rows.h"
 
 #include <string>
@@ -51,7 +51,7 @@ Result<std::unique_ptr<DeviceRows>> DeviceRows::Make(uint64_t memory_bytes, cons
                        torch::dtype(torch::kFloat).device(device));
       ids.emplace(std::vector<int64_t>{num_slots}, torch::dtype(torch::kInt64));
     }
-  } catch (const std::exception& error) {  // of torch
+  } catch (const std::exception& error) {  // thrown by torch
     const std::string what = "spec.trainers.featureCache.deviceMemory: cannot allocate " +
                              std::to_string(rows->memory_bytes_) + " bytes on " + device.str() + ": " + error.what();
     return IsOutOfMemory(error) ? ResourceExhausted(what + "; set a smaller deviceMemory") : Internal(what);
@@ -72,7 +72,7 @@ Status DeviceRows::CompleteFeatures(BatchTensors* batch) {
       torch::Tensor& features = batch->features[type];
       if (features_[type].has_value()) features = features_[type]->Apply(batch->plan->slots[type], features);
     }
-  } catch (const std::exception& error) {  // of torch, for example out of memory
+  } catch (const std::exception& error) {  // thrown by torch, for example out of memory
     return FromTorchError(error).While("combining features on the device");
   }
   batch->plan.reset();

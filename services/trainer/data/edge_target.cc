@@ -1,7 +1,8 @@
 // Before training, the ranks read all labels once: rank r of T reads the chunks r, r + T, ... of each part and counts
-// them in a LabelCensus, which is then merged over ranks. This validates every label and gives the number of outputs.
-// Reads are limited in the number of labels and in bytes. A chunk of an evaluation is read in requests of equal size
-// that divides the size of the chunk, because a seed query addresses edges as step times batch_size.
+// their labels in a LabelCensus, which is then merged over ranks. This validates every label and gives the number of
+// outputs. One read is limited in the number of labels and in bytes. ReadLabeledEdgeChunk divides a chunk of an
+// evaluation into reads of equal size: a seed query begins at edge number step * batch_size, so the size of a read must
+// divide that of the chunk.
 #include "services/trainer/data/edge_target.h"
 
 #include <algorithm>
@@ -138,7 +139,7 @@ Result<torch::Tensor> ToLabels(const EdgeTarget& target, const Tensor& rows) {
 
 Result<LabeledEdges> ReadLabeledEdgeChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
                                           uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
-  // The largest number of edges per read that divides `size`.
+  // The largest divisor of `size` within the limits of one read.
   uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
   while (size % per_read != 0) --per_read;
   const uint64_t num_reads = size / per_read;

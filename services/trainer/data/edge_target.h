@@ -20,17 +20,17 @@ struct EdgeTarget {
   std::string label;  // edge column; empty: the graph has no such column, and labels are not read
   LossKind loss = LossKind::kCrossEntropy;
   int64_t num_outputs = 0;   // number of classes, or of values per label
-  uint64_t label_bytes = 0;  // bytes per edge in the column; 0: the split has no edges
+  uint64_t label_bytes = 0;  // bytes per edge in the column; 0: the split has no edges, or labels are not read
 };
 
 // Returns the target of the job's task. `num_outputs` is the number of outputs of an existing model. If it is nullopt,
 // the number of outputs is, for single-label classification, the largest label in any part of the split plus one, and
 // otherwise the number of values per label. Every rank must call it.
 //
-// Reads every label of the split once, each rank its share, so that a label that does not fit, or a pair of nodes with
-// no edge or several edges, is reported before the first step. InvalidArgument if no training edge has a label. Sets
-// `*warnings` to LabelCensus::Warnings() if the job trains. A job that only applies a model needs no labels; without
-// labels, the caller must pass `num_outputs`.
+// Reads every label of the split once, each rank its share, so that a label that does not fit, or an edge of the split
+// that is not in the graph or is ambiguous (SeedQuery::edge_column), is reported before the first step. If the job
+// trains, sets `*warnings` to LabelCensus::Warnings(), and returns InvalidArgument if no training edge has a label. A
+// job that only applies a model needs no labels; without labels, the caller must pass `num_outputs`.
 Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);

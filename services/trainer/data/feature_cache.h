@@ -18,7 +18,7 @@ struct SharedRows {
 
 // The levels of a cache of feature rows.
 struct FeatureCaches {
-  std::unique_ptr<sampler::ScheduledRowCache> rows;  // in host memory; null: no row comes from another machine
+  std::unique_ptr<sampler::ScheduledRowCache> rows;  // in host memory; null: no cache, or no row is remote
   std::unique_ptr<DeviceRows> device;                // null: the device keeps no rows
 };
 

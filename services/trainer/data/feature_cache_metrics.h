@@ -29,7 +29,7 @@ struct FeatureCacheMetrics {
         shared_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_shared_memory_bytes",
                                               "Memory that the machine's trainers together take for shared rows.")) {}
 
-  // Adds the counts since the last call.
+  // Adds the counts since the last call and sets the gauges.
   void Update(const sampler::ScheduledRowCache& cache) {
     const sampler::RowCacheCounts& now = cache.counts();
     hit_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
@@ -60,7 +60,7 @@ struct DeviceRowsMetrics {
         device_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_device_memory_bytes",
                                               "Memory of the GPU that is allocated for feature rows.")) {}
 
-  // Adds the counts since the last call.
+  // Adds the counts since the last call and sets the gauge.
   void Update(const sampler::SlotCounts& now, uint64_t memory_bytes) {
     device_rows.Add(static_cast<double>(now.hit_rows - reported.hit_rows));
     copied_rows.Add(static_cast<double>(now.missed_rows - reported.missed_rows));

@@ -29,8 +29,8 @@ class LabelCensus {
   // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);
 
-  // Returns the largest class plus one for kCrossEntropy, otherwise the number of values per label; 0 if there is no
-  // label.
+  // Returns the largest class plus one for kCrossEntropy, 0 if there is no label; otherwise the number of values per
+  // label, 0 if there are no rows.
   int64_t num_classes() const { return largest_class_ + 1; }
 
   // Returns InvalidArgument if the training part has rows but no labels.
@@ -64,7 +64,7 @@ class LabelCensus {
 
   LossKind kind_;
   std::string split_, column_, row_;
-  int64_t largest_class_ = -1;  // for labels with several values: the last position
+  int64_t largest_class_ = -1;  // unless kCrossEntropy: the last position of a label's values
   std::vector<Range> ranges_;   // by position
   std::array<Part, 3> parts_;   // by SplitPartName
 };

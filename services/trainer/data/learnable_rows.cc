@@ -1,8 +1,8 @@
 // One table per node type with learnable rows, in ascending order of type. version_ counts the steps whose gradients
 // were sent; Read asks the owners for exactly that version and so waits until the gradients of all trainers for the
-// previous step have been applied. Push sends one request per table without waiting, and waits for the acknowledgements
-// of the previous Push first, so that at most one step is unacknowledged. All tables of a run share a creation number,
-// which rank 0 draws and broadcasts. learnable_snapshot.cc implements checkpoints and digests.
+// previous step have been applied. Push waits for the acknowledgements of the previous Push, then sends one request per
+// table and returns, so that at most one step is unacknowledged. All tables of a run share a creation number, which
+// rank 0 draws and broadcasts. learnable_snapshot.cc implements checkpoints and digests.
 #include "services/trainer/data/learnable_rows.h"
 
 #include <algorithm>

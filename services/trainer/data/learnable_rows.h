@@ -57,7 +57,7 @@ class LearnableRows {
   // are in the order of original ids, so the digest does not depend on the partitioning or the number of trainers.
   // Reads all rows once, each rank its share of the pieces.
   Result<std::string> Digest(collective::Collective& collective) const;
-  // Returns the version that reads return: the number of steps whose gradients were sent.
+  // Returns the version of the rows that Read returns: the number of steps whose gradients were sent.
   uint64_t version() const { return version_; }
 
   // Returns the rows at version(), f32 [nodes, width(type)].

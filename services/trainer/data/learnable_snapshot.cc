@@ -12,7 +12,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Approximate size of a piece; between two pieces, the ranks synchronize.
+// Approximate size of a piece.
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
 std::string ValuesName(const std::string& type) { return "rows." + type; }
@@ -54,8 +54,8 @@ Result<LearnableRows::RowsAndState> LearnableRows::ReadPiece(const Table& table,
   const int64_t count = std::min(RowsPerPiece(table), NumRows(table) - first);
   ASSIGN_OR_RETURN(const std::vector<GlobalRowId> rows, FindRows(table, first, count, deadline));
   RowsAndState read;
-  // Reads the rows first, because that waits for the version. The next version cannot follow before this trainer sends
-  // gradients.
+  // Reads the values first, because only ReadEmbedding waits until the rows have version_. The state is then of the
+  // same version: the next version cannot follow before this trainer sends gradients.
   auto values = store_.ReadEmbedding(table.spec, version_, rows, deadline);
   if (!values.ok()) return NotFoundToUnavailable(std::move(values).status());
   auto state = store_.ReadState(table.spec, rows, deadline);

@@ -56,9 +56,10 @@ class NodeData {
   int64_t num_outputs() const { return num_outputs_; }
 
   // Reads every label of the split once and sets num_outputs(): for single-label classification, the largest label in
-  // any part of the split plus one, otherwise the number of values per label. Returns the counts of the labels; for
-  // tasks on edges they are empty. Every rank must call it and reads its share. Not thread-safe: call it once, before
-  // the object is shared. InvalidArgument if no training node has a label, or if a label is not a valid class.
+  // any part of the split plus one, otherwise the number of values per label. Returns the counts of the labels. Without
+  // has_labels(), does nothing and returns empty counts. Every rank must call it and reads its share. Not thread-safe:
+  // call it once, before the object is shared. InvalidArgument if no training node has a label, or if a label is not a
+  // valid class.
   Result<LabelCensus> CountOutputs(const std::string& split, sampler::SeedSource& seeds,
                                    collective::Collective& collective, std::chrono::seconds timeout);
 
@@ -136,7 +137,7 @@ Result<torch::Tensor> ToFloats(const Tensor& tensor);
 // value is not a whole number or its magnitude exceeds 1e9.
 Result<torch::Tensor> ToClasses(const Tensor& tensor);
 // Converts a tensor with one row of `width` values per seed to labels as CheckLabels expects them. NaN means "no
-// label"; for classification, single-label and multi-label, so does -1.
+// label". In single-label and multi-label classification, -1 also means "no label".
 Result<torch::Tensor> ToLabels(LossKind kind, const Tensor& tensor, int64_t width);
 
 // Returns the node type with a name from the document; "" means the only type of a graph with one node type. Errors

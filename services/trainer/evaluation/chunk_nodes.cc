@@ -11,7 +11,8 @@ constexpr double kMaxLayerBytes = 128 * kMiB, kMaxSampleBytes = 288 * kMiB;
 
 enum class Draws { kAsSpecified, kAllInEdges };
 
-// Returns an upper bound for the average number of in-edges per node that a layer draws, over all its relations.
+// Returns an upper bound for the average number of distinct in-edges per node that a layer draws, over all its
+// relations.
 double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   double in_edges = 0;
   for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
@@ -25,8 +26,8 @@ double EstimateInEdges(const sampler::LayerSpec& layer, const graph::PartitionBo
   return in_edges;
 }
 
-// Returns an upper bound for the number of nodes that a layer reads to compute `nodes` nodes. The actual number is
-// smaller, because nodes share neighbors.
+// Estimates the number of nodes that a layer reads to compute `nodes` nodes of average degree. The estimate counts a
+// neighbor of several nodes several times.
 double EstimateNodesRead(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
   return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + EstimateInEdges(layer, book, draws)));
 }

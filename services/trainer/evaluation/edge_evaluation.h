@@ -47,7 +47,7 @@ class EdgeEvaluation final : public TaskEvaluation {
   // the embeddings if none are stored yet; they stay until Drop.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     TensorNames& names) override;
-  // The count includes the rows of the last layer, which is computed for all nodes of the seed types.
+  // Counts the edges of `parts` and the rows of the last layer, which is computed for all nodes of the seed types.
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
   Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 

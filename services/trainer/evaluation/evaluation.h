@@ -1,7 +1,7 @@
 // Computes metrics of a model on the parts of a split, with full neighborhoods (layer by layer, exact) or with sampled
 // neighborhoods (the job's fan-outs, but other random streams than in training). In both cases the split is processed
-// in original-id order in chunks of fixed size, so that a metric does not depend on the partitioning. A TaskEvaluation
-// computes the metric of the job's task.
+// in chunks of fixed size, nodes in original-id order and edges in the user's order, so that a metric does not depend
+// on the partitioning. A TaskEvaluation computes the metric of the job's task.
 #pragma once
 
 #include <chrono>
@@ -37,8 +37,9 @@ struct PassWork {
 
 // Every rank must call the same functions in the same order. Owned by one thread.
 //
-// A pass computes the hidden activations of all nodes (with full neighborhoods), then runs a body that reads these
-// activations, then drops them. After an error it also drops them; if the drop fails, the pass returns the first error.
+// A pass first computes the hidden activations of all nodes, if metrics use full neighborhoods. It then runs a body,
+// which reads these activations. Finally the pass drops them, also after an error; a failure of that drop is then only
+// logged, except after DataLoss (RunPass).
 class Evaluator {
  public:
   // `data`, `collective` and the objects of `graph` outlive this. `task` is not null and was made for
@@ -62,8 +63,8 @@ class Evaluator {
   // Returns the metric on a part, like Evaluate. Must be called within `body`.
   Result<std::optional<double>> ComputeMetric(Model& model, graph::SplitPartName part);
 
-  // Returns the full-neighborhood inference for outputs, also if metrics use sampled neighborhoods. Unless
-  // has_full_pass(), `body` must call ComputeHidden first; otherwise the pass has called it.
+  // Returns the full-neighborhood inference for outputs, also if metrics use sampled neighborhoods. If has_full_pass(),
+  // the pass has called its ComputeHidden; if not, `body` must call ComputeHidden first.
   FullInference& inference() { return inference_; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
   // Returns a new prefix for tensor names, the same on every rank.

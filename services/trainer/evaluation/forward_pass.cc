@@ -3,7 +3,8 @@
 namespace espalier::trainer {
 namespace {
 
-// Returns the rows of the seed nodes, in ascending order of node type, as sampler::LinkSeeds numbers seed nodes.
+// Returns the rows of the seed nodes, in ascending order of node type: the row numbers in sampler::LinkSeeds and
+// EdgeSeeds refer to this order.
 torch::Tensor SelectSeedRows(const TypedRows& rows, const sampler::MiniBatch& batch) {
   const std::vector<uint32_t>& written = batch.layers.back().num_outputs;
   std::vector<torch::Tensor> seed_rows;

@@ -6,9 +6,9 @@
 namespace espalier::trainer {
 
 // Copies the mini-batch to the model's device and returns the model's outputs there: f32 [seeds, C]. If the seed nodes
-// have several types, they are in ascending order of type. Consumes tensors.features, so that the memory is free after
-// the first layer. Sets run.original_ids and run.degrees from the mini-batch. Throws the exceptions of torch and of
-// collective operations; the caller must catch them.
+// have several types, the rows are in ascending order of type. Consumes tensors.features, so that the memory is free
+// after the first layer. Sets run.original_ids and run.degrees from the mini-batch. Throws ModelError,
+// CollectiveError and the exceptions of torch; the caller must catch them.
 torch::Tensor ForwardPass(Model& model, BatchTensors& tensors, LayerRun run);
 
 }  // namespace espalier::trainer

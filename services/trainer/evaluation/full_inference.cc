@@ -1,8 +1,8 @@
 // ComputeHidden computes layer by layer: ComputeLayer creates the tensors of a layer on all ranks, each rank computes
-// its chunks and writes them, and after a status exchange the tensors of the previous layer are dropped. A chunk
-// samples one hop with all in-edges, gathers the rows of the previous layer (layer 0: the inputs) and runs the layer.
-// The last layer is computed on demand by ForSplit and ForAllNodes and is not stored. before_chunk is called between
-// the parts of a chunk, so that a stop request is noticed early.
+// its chunks and writes them, and after a status exchange the tensors of the previous layer are dropped. For each
+// chunk, a rank samples one hop with all in-edges, gathers the rows of the previous layer (layer 0: the inputs) and
+// runs the layer. The last layer is computed on demand by ForSplit and ForAllNodes and is not stored. before_chunk is
+// called before each chunk and between the requests of a chunk, so that a stop request is noticed early.
 #include "services/trainer/evaluation/full_inference.h"
 
 #include <algorithm>

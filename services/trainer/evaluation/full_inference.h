@@ -7,9 +7,9 @@
 // bits of a matrix product may depend on its number of rows, and the chunk determines that number. Every rank must call
 // the same functions; an error of one rank ends the pass on all ranks.
 //
-// Stored activations do not survive a restart of their server. Tensors are written only after every rank has created
-// them, so that rows lost in a restart are missing and never mistaken for zeros. If rows are missing, the pass ends on
-// every rank with DataLoss and may be repeated.
+// Stored activations do not survive a restart of their server. All ranks create a tensor before any rank writes to it:
+// otherwise, after a restart, a late rank could create it again, with zeros in place of the lost rows. If rows are
+// missing, the pass ends on every rank with DataLoss and may be repeated.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ namespace espalier::trainer {
 struct InferenceOptions {
   uint64_t chunk_nodes = 4096;  // nodes per chunk; affects results
   Timeouts timeouts;
-  // Called before each chunk and between the parts of a chunk. May be empty. An error ends the pass on all ranks.
+  // Called before each chunk and between the requests of a chunk. May be empty. An error ends the pass on all ranks.
   std::function<Status()> before_chunk = {};
   PhaseTracker phases = {};  // counts computed nodes
 
@@ -63,8 +63,8 @@ class FullInference {
   // Returns the number of rows that ComputeHidden computes: the number of nodes, summed over hidden layers.
   uint64_t CountHiddenRows() const;
 
-  // Returns, by node type, the name of the tensor with the activations that enter the last layer; empty for a model
-  // with one layer.
+  // Returns, by node type, the name of the tensor with the activations that enter the last layer; empty before
+  // ComputeHidden, after DropHidden, and for a model with one layer.
   const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
   // Drops the stored activations, also those of a failed pass. Every rank must call it, after its last read.
   Status DropHidden();
@@ -88,7 +88,7 @@ class FullInference {
   Result<torch::Tensor> ReadInputs(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
   Result<std::vector<GlobalNodeId>> ListChunkNodes(NodeTypeId type, uint64_t chunk, Deadline deadline);
   Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.collective); }
-  // Counts a chunk of `num_nodes` nodes as done, whichever rank computes it.
+  // Counts the nodes of a chunk as done, whichever rank computes it. `num_nodes` is the number of nodes in all chunks.
   void CountChunk(uint64_t chunk, uint64_t num_nodes) const;
   bool IsMine(uint64_t chunk) const { return chunk % collective_->size() == collective_->rank().value; }
   uint64_t NumChunks(uint64_t num_nodes) const { return (num_nodes + options_.chunk_nodes - 1) / options_.chunk_nodes; }

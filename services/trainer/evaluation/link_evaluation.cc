@@ -2,8 +2,8 @@
 // candidates and scores them together. Without drawn candidates, ComputeRanksAmongAll reads the embeddings of all nodes
 // block by block for a chunk of edges and keeps only the counts of higher and equal scores (RankCounter). Excluded
 // candidates are scored with the other candidates and then removed from the counts, so that the matrix products stay
-// dense. For the filtered setting, every rank reads the edges of the split once: known_ contains the destinations of
-// each (source, relation) that occurs in the validation or test part.
+// dense. For the filtered setting, every rank reads all edges of the split before the first metric: known_ contains the
+// destinations of each (source, relation) that occurs in the validation or test part.
 #include "services/trainer/evaluation/link_evaluation.h"
 
 #include <algorithm>
@@ -23,11 +23,13 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
-// Number of edges in a chunk that is ranked among all nodes. Each chunk reads the embeddings of all nodes twice.
+// Number of edges per chunk if edges are ranked among all nodes. For each chunk, the embeddings of all nodes are read
+// up to twice.
 constexpr uint64_t kEdgesPerPass = 2048;
 // Number of edges whose scores are computed in one matrix product.
 constexpr int64_t kEdgesPerProduct = 256;
-// Limit for the number of scores of a chunk with drawn candidates, 4 bytes each.
+// Limit for the number of scores of a chunk with drawn candidates, 4 bytes each. A chunk has at least one edge, even if
+// that exceeds the limit.
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
 // Limit for the number of scores of ROCAUC, which needs all scores at once on every rank: 12 bytes each, and a copy to
 // sort.
@@ -148,7 +150,7 @@ std::vector<NodeTypeId> LinkEvaluation::ListEndTypes(std::span<const NodeTypeId>
   return types;
 }
 
-// Ranking among all nodes reads every candidate twice for each kEdgesPerPass edges.
+// Ranking among all nodes reads every candidate up to twice for each kEdgesPerPass edges.
 uint64_t LinkEvaluation::CountRowsPerEdge(uint32_t relation) const {
   if (options_.num_candidates > 0) return 1 + uint64_t{options_.num_candidates};
   return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
@@ -294,10 +296,10 @@ Result<std::vector<double>> LinkEvaluation::ComputeRanksAmongAll(const Chunk& ed
   return ranks;
 }
 
-// Reads the blocks of all nodes in two passes. The first pass finds the score of each edge's own destination; the
-// second pass compares this score to the scores of all candidates. Both passes take scores from the same matrix
-// products, because a score computed in another way would be rounded differently. Edges are sorted by destination, so
-// that a block needs few products in the first pass.
+// Iterates over blocks of nodes twice. The first iteration reads the blocks that contain destinations and finds the
+// score of each edge's own destination; the second reads all blocks and compares this score to the scores of all
+// candidates. Both compute scores with the same matrix products, because a score computed in another way would be
+// rounded differently. Edges are sorted by destination, so that a block needs few products in the first iteration.
 Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks) {
   const NodeTypeId type = destination_types_[edges.relations[order.front()]];
   const auto num_edges = static_cast<int64_t>(order.size());

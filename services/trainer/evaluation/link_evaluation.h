@@ -2,9 +2,9 @@
 // destinations of the same source under the same edge type.
 //
 // Embeddings come from full-neighborhood inference over the graph without held-out edges, so that the model does not
-// see the measured edges. They are stored on the owners of their rows, under the same name for each node type. Edges
-// are processed in the user's order, type after type, in chunks of fixed size; of T trainers, rank c mod T processes
-// chunk c. Hence a metric does not depend on the partitioning or the number of trainers.
+// see the measured edges. The embeddings are stored on the owners of the nodes (StoredEmbeddings). Edges are processed
+// in the user's order, type after type, in chunks of fixed size; of T trainers, rank c mod T processes chunk c. Hence a
+// metric does not depend on the partitioning or the number of trainers.
 //
 // The candidates are all nodes of the destination's type, or `num_candidates` nodes that are drawn for each edge and
 // are the same in every evaluation (RandomPurpose::kCandidates). The destination itself is not a candidate. The
@@ -38,10 +38,10 @@ struct LinkEvaluationOptions {
   bool filtered = true;
   int64_t k = 10;               // of HitsAtK
   uint64_t seed = 0;            // of the drawn candidates
-  uint64_t chunk_nodes = 4096;  // embeddings scored at once
+  uint64_t chunk_nodes = 4096;  // embeddings read and scored at once, if num_candidates is 0
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
-  PhaseTracker phases = {};                   // as in InferenceOptions; counts scored candidates
+  PhaseTracker phases = {};                   // counts the rows read to score edges
 };
 
 class LinkEvaluation final : public TaskEvaluation {
@@ -70,7 +70,8 @@ class LinkEvaluation final : public TaskEvaluation {
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id of the source, relation
 
   Result<uint64_t> CountEdges(graph::SplitPartName part) const;
-  // Returns the number of candidate rows that are scored for a part. An edge type that cannot be counted adds nothing.
+  // Returns the sum of CountRowsPerEdge over the edges of a part. An edge type whose edges cannot be counted adds
+  // nothing.
   uint64_t CountScoredRows(graph::SplitPartName part) const;
   // Returns the number of rows that are read per edge of `relation`, as an estimate of the work.
   uint64_t CountRowsPerEdge(uint32_t relation) const;
@@ -89,7 +90,8 @@ class LinkEvaluation final : public TaskEvaluation {
   // Sets ranks[i] for each i in `order`, which contains indices of edges whose destinations have the same node type.
   Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks);
   // Calls body(first, rows) for blocks of chunk_nodes consecutive original ids of a type: for each block with an id of
-  // `wanted` (ascending) or, without `wanted`, for every block. `rows` are the embeddings of the ids from `first` on.
+  // `wanted` (ascending) or, without `wanted`, for every block. `rows` are the embeddings of a block, whose first id is
+  // `first`.
   Status ForBlocks(NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
   // Draws the candidates of each edge, computes the scores of the destination and the candidates, [n, 1 + candidates],

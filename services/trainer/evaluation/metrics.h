@@ -1,5 +1,5 @@
-// Metrics, accumulated chunk by chunk and merged over ranks. The result does not depend on which rank computed which
-// chunk: counts are integers, and sums are kept for each chunk and added in chunk order.
+// Metrics, accumulated chunk by chunk and merged over trainers. The result does not depend on which trainer computed
+// which chunk: counts are integers, and sums are kept for each chunk and added in chunk order.
 #pragma once
 
 #include <torch/torch.h>
@@ -35,27 +35,27 @@ struct MetricValue {
 //   MacroF1     mean over the classes that occur as a label or a prediction
 //   RocAuc      area under the ROC curve, ties count half; mean over the classes with positive and negative labels
 //   Mean*Error  over all entries
-//   MRR         mean of 1 / rank (AddRanks)
-//   HitsAtK     fraction of ranks of at most k (AddRanks)
+//   MRR         mean of 1 / r, where r is the rank of an edge among its candidates (AddRanks)
+//   HitsAtK     fraction of the edges whose rank among their candidates is at most k (AddRanks)
 class MetricAccumulator {
  public:
   // `num_outputs` is the number C of the model's outputs; 1 for link prediction.
   MetricAccumulator(job::Metric metric, int64_t num_outputs);
 
-  // Adds outputs f32 [n, C] and labels as losses.h expects them. Over all ranks, each row must be added exactly once.
-  // `chunk` determines the order of the sums: it numbers the chunks of nodes in original-id order, and a rank may add
-  // each number only once.
+  // Adds outputs f32 [n, C] and labels as losses.h expects them. Over all trainers, each row must be added exactly
+  // once. `chunk` determines the order of the sums: it numbers the chunks of nodes in original-id order, or of edges in
+  // the user's order. A trainer may add each chunk only once.
   void Add(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& labels);
 
-  // Adds the ranks (ranking.h) of a chunk's edges, for MRR and HitsAtK. `chunk` numbers the chunks of edges in the
-  // user's order.
+  // Adds the ranks of a chunk's edges among their candidates (ranking.h), for MRR and HitsAtK. `chunk` numbers the
+  // chunks of edges in the user's order.
   void AddRanks(uint64_t chunk, std::span<const double> ranks, int64_t k);
 
-  // Merges the statistics of all ranks, so that all ranks have the same statistics. Every rank must call it.
+  // Merges the statistics of all trainers, so that all have the same statistics. Every trainer must call it.
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
-  // Returns the metric. FailedPrecondition if no row was labeled or ranked or, for RocAuc, if no class has both
-  // positive and negative labels. InvalidArgument if an output of a labeled row is NaN.
+  // Returns the metric. FailedPrecondition if there was no labeled row or ranked edge or, for RocAuc, if no class has
+  // both positive and negative labels. InvalidArgument if the rank of an edge or an output of a labeled row is NaN.
   Result<double> Value() const;
   // Like Value, but returns FailedPrecondition as an undefined value instead of an error.
   Result<MetricValue> ValueOrReason() const;

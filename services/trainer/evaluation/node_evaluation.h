@@ -17,7 +17,7 @@ struct NodeEvaluationOptions {
   InferenceOptions inference;
 };
 
-// Chunk c of a part consists of the same nodes for any partitioning; of T trainers, rank c mod T computes it.
+// Chunk c of a part consists of the same nodes for any partitioning. With T trainers, rank c mod T computes chunk c.
 class NodeEvaluation final : public TaskEvaluation {
  public:
   // `data`, `collective` and the objects of `graph` outlive this. InvalidArgument: the sampling specification does not

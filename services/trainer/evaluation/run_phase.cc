@@ -31,7 +31,7 @@ void PhaseTracker::Add(uint64_t rows) const {
 void PhaseTracker::Work::ReportFraction() const {
   if (!report) return;
   if (expected_rows == 0) return report(phase, std::nullopt);
-  // The last chunks of the ranks differ in size, so the estimate may exceed the total.
+  // done_rows is an estimate. It may exceed expected_rows, because the last chunks of the ranks differ in size.
   report(phase, std::min(1.0, static_cast<double>(done_rows) / static_cast<double>(expected_rows)));
 }
 

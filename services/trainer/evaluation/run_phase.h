@@ -11,16 +11,17 @@ namespace espalier::trainer {
 
 enum class RunPhase {
   kTraining,    // training steps
-  kEvaluating,  // metrics of a split's parts, including the layers that they need
+  kEvaluating,  // metrics of a split's parts, and computing the layers that they need
   kEmbedding,   // embeddings and predictions of nodes, after the metrics
-  kWriting,     // model files, embeddings, predictions and the result
+  kWriting,     // the last checkpoint, model files, embeddings, predictions and the result
 };
 // Returns the name of a phase, for example "Training", as in /status and status.progress.phase.
 const char* ToString(RunPhase phase);
 
-// Counts the work of the current phase in rows. A row is a node for which a layer is computed, a candidate against
-// which an edge is scored, or a row that is written. Rows of all ranks are counted, on the assumption that the other
-// ranks are as fast as this one. Copies share one count. Used by one thread.
+// Counts the work of the current phase in units that are called rows: nodes for which a layer is computed, seed edges
+// whose outputs are computed, candidates against which an edge is scored, rows and model files that are written. When
+// all ranks share the work, a caller counts the rows of all ranks, on the assumption that the other ranks are as fast
+// as this one. Copies share one count. Used by one thread.
 class PhaseTracker {
  public:
   // `fraction` is the completed fraction of the phase in [0, 1], or nullopt if it is unknown. For kTraining it is

@@ -1,5 +1,5 @@
-// Stores the outputs of all nodes of the seed types in distributed tensors, one per node type with the same name, for
-// the duration of a pass over the graph.
+// Stores the model's outputs for all nodes of the seed types in distributed tensors for the duration of a pass over the
+// graph: one tensor for each type, all under one name.
 #pragma once
 
 #include <chrono>

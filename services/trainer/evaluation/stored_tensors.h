@@ -12,15 +12,15 @@
 
 namespace espalier::trainer {
 
-// Converts the status of a call that reads or writes a tensor that was created before: NotFound becomes DataLoss,
-// because a restarted server must have lost the tensor.
+// Converts the status of a call that creates a tensor, or reads or writes one that was created before: NotFound becomes
+// DataLoss, because a restarted server must have lost the tensor.
 Status NotFoundToDataLoss(Status status);
 
 // Creates a tensor f32 [nodes, width] for each of the types, all under one name. Every rank must call it. It returns
 // after all ranks have sent their requests, so that no rank creates a tensor after another rank has written rows: if a
 // server had lost the rows in a restart, creating the tensor again would hide the loss. Rank 0 creates the tensors
-// first, and the other ranks then find them. This is faster than concurrent requests, because servers defer all but one
-// of several concurrent requests.
+// first, and the other ranks then find them. This is faster than concurrent requests, of which servers accept one and
+// make the others retry.
 Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
                         int64_t width, collective::Collective& collective, const Timeouts& timeouts);
 

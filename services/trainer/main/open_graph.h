@@ -20,8 +20,8 @@ Timeouts MakeTimeouts(const TrainerFlags& flags);
 // Returns the name under which graph servers and samplers know the job: --job-name, or the document's name.
 const std::string& EffectiveJobName(const TrainerFlags& flags, const job::DistTraining& job);
 
-// Connects to the graph servers given by the flags, or opens the partitions in this process. Blocks for at most
-// --connect-seconds, or until `channel.stop` is requested.
+// Connects to the graph servers given by the flags, or opens the partitions in this process. Waits for servers for at
+// most --connect-seconds. Ends early with an error if `channel.stop` is requested.
 Result<client::Session> OpenGraph(const TrainerFlags& flags, const job::DistTraining& job,
                                   const rpc::ChannelSettings& channel, const storage::StoreSettings& stores);
 
@@ -33,7 +33,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
 
 // Sets the stores of `options` to the URIs in the flags and the document: outputs, the model, the ids of the nodes
 // whose embeddings and predictions are saved (spec.output.nodesUri), checkpoints, and the checkpoints to resume from.
-// No store is contacted. InvalidArgument names the flag or field.
+// Also sets options->resume. No store is contacted. InvalidArgument names the flag or field.
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
                   TrainOptions* options);
 

@@ -1,4 +1,4 @@
-// The training observer of espalier-trainer: forwards events to status, stop watcher and log.
+// The training observer of espalier-trainer: forwards events to the TrainingStatus, the StopWatcher and the log.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace espalier::trainer {
 
 class ProcessObserver final : public TrainingObserver {
  public:
-  // `status` and `stop` must outlive this. If `logs`, epochs and warnings are logged; true on rank 0 only.
+  // `status` and `stop` must outlive this. `logs`: whether to log epochs and warnings; only rank 0 does.
   ProcessObserver(TrainingStatus& status, StopWatcher& stop, job::Metric metric, bool logs)
       : status_(status), stop_(stop), metric_(metric), logs_(logs) {}
 

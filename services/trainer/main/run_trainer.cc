@@ -1,6 +1,6 @@
 // Opens the admin port and the port of the ring first, because the ready file contains both addresses. Then opens the
-// graph and the mini-batches and connects to the other trainers; after that the process is ready. The stop watcher
-// cancels calls to servers through ChannelSettings::stop.
+// graph and the mini-batches and connects to the other trainers; after that /readyz reports the process as ready. The
+// stop watcher cancels calls to servers through ChannelSettings::stop.
 #include "services/trainer/main/run_trainer.h"
 
 #include <memory>
@@ -38,7 +38,7 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
   return telemetry::WriteReadyFile(flags.ready_file, ready);
 }
 
-// Returns the memory of the rows that trainers share, or null if they share none.
+// Returns the memory in which the trainers of this machine share feature rows, or null if they share none.
 Result<std::shared_ptr<SharedMemory>> OpenSharedRows(const TrainerFlags& flags, const job::DistTraining& job) {
   if (flags.shared_row_memory.has_value()) {
     return SharedMemory::Map(Descriptor(*flags.shared_row_memory)).While("--shared-row-memory");

@@ -11,9 +11,9 @@
 
 namespace espalier::trainer {
 
-// Trains `job` on the device as the rank given by the flags. `math` is recorded in checkpoints. Returns kDone, or
-// kAskedToStop after SIGTERM. Writes the termination message unless it returns an error. Call once per process: it
-// installs signal handling.
+// Trains `job` on the device as the rank given by the flags. `math` is recorded in checkpoints and results. Returns
+// kDone, or kAskedToStop if this or another trainer received SIGTERM or SIGINT and training stopped early. Writes the
+// termination message unless it returns an error. Call once per process: it installs signal handling.
 Result<ExitCode> RunTrainer(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                             MathSettings math, torch::Device device);
 

@@ -21,8 +21,8 @@ void LetIdleThreadsSleep() { setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/
 
 // Blocks SIGTERM and SIGINT if this is process 1 of a container (`docker run`; in the operator's pods another process
 // is process 1). The kernel drops a signal for which process 1 has no handler, and the container would run until it is
-// killed. A blocked signal stays pending, also across exec, until telemetry::StopSignal unblocks it. The default action
-// of these signals ends any other process.
+// killed. A blocked signal stays pending, also across exec, until telemetry::StopSignal unblocks it. Processes with
+// other numbers need no block: without a handler, these signals end them.
 void HoldStopSignals() {
   if (getpid() != 1) return;
   sigset_t stop;

@@ -1,4 +1,5 @@
-// Handles SIGTERM in a trainer: requests a stop, and cancels calls to servers that do not answer.
+// Handles SIGTERM and SIGINT in a trainer: requests a stop, and cancels the calls to all servers if one of them does
+// not answer.
 #pragma once
 
 #include <atomic>
@@ -8,29 +9,30 @@
 
 namespace espalier::trainer {
 
-// Sets a flag at SIGTERM, which the next step's all-reduce shares with all ranks. Before training begins there is
-// nothing to save, so SIGTERM ends the process. A thread of the watcher handles the signal; other threads may block it.
-// Thread-safe; one per process.
+// At SIGTERM or SIGINT ("the signal"), sets a flag that the next step's all-reduce shares with all ranks. Before
+// training begins there is nothing to save, so the signal ends the process. The watcher has its own thread for the
+// signal, so all other threads may block it. Thread-safe; one per process.
 class StopWatcher {
  public:
-  // How long training may make no progress after SIGTERM before the calls to servers are canceled: one limit for a
+  // How long training may make no progress after the signal before the calls to servers are canceled: one limit for a
   // step, a larger one for a chunk of longer work such as an evaluation. Without a limit, a step that waits for a
   // failed server would block until its deadline. The limit for a chunk is larger for two reasons: a chunk may take
-  // many times as long as a step, and after the calls are canceled, the last checkpoint cannot call servers.
+  // many times as long as a step, and after the calls are canceled, the last checkpoint cannot read learnable rows from
+  // the servers.
   explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4),
                        std::chrono::milliseconds longest_chunk = std::chrono::seconds(12))
       : longest_stall_(longest_stall),
         longest_chunk_(longest_chunk),
         thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
 
-  // True once SIGTERM was received.
+  // True once the signal was received.
   const std::atomic<bool>& requested() const { return requested_; }
-  // Returns the token that ends the calls and waits of the process's clients. Its stop is requested by
-  // CancelServerCalls, and when, after SIGTERM, training makes no progress because a server does not answer. (The
+  // Returns the token that ends the calls and waits of the process's clients. CancelServerCalls requests its stop. So
+  // does the watcher's thread if training makes no progress after the signal because a server does not answer. (The
   // trainer then fails, and other ranks stop waiting for it.)
   std::stop_token server_call_token() const { return server_call_stop_.get_token(); }
 
-  // From now on, SIGTERM does not end the process at once.
+  // From now on, the signal does not end the process at once.
   void OnTrainingBegin() { training_ = true; }
   void OnStep() {
     ++steps_;
@@ -73,7 +75,7 @@ class StopWatcher {
     progress_when_saved_ = progress_.load();
     saved_ = true;
   }
-  // Cancels the pending and all future calls to servers, whose results are not needed.
+  // Cancels the pending and all future calls to servers.
   void CancelServerCalls() { server_call_stop_.request_stop(); }
 
  private:
@@ -85,7 +87,7 @@ class StopWatcher {
 
   const std::chrono::milliseconds longest_stall_, longest_chunk_;
   std::atomic<bool> requested_ = false;  // set by thread_, read by the training thread at every step
-  // The training thread sets the following members, and thread_ reads them.
+  // The training thread sets the following atomics, and thread_ reads them.
   std::atomic<bool> training_ = false;
   std::atomic<uint64_t> steps_ = 0;
   std::atomic<uint64_t> progress_ = 0;

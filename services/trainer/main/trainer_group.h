@@ -31,12 +31,12 @@ class TrainerGroup {
   // Returns the address of the rendezvous at rank 0: "host:port" with the bound port. Empty at other ranks, and if the
   // world size is 1.
   const std::string& rendezvous() const { return rendezvous_; }
-  // Blocks until all ranks are connected. Call once. With --collective auto, trainers on GPUs use NCCL if all of them
-  // can use it and are on one host. With --collective nccl, they use NCCL on any hosts, and Connect returns an error if
-  // NCCL cannot be used. InvalidArgument: --collective is nccl, and the document's device is CPU.
+  // Blocks until all ranks are connected. Call once. With --collective auto, the trainers use NCCL if all of them are
+  // on GPUs of one host and can use it. With --collective nccl, they use NCCL on any hosts, and Connect returns an
+  // error if NCCL cannot be used. InvalidArgument: --collective is nccl, and the document's device is CPU.
   Result<std::unique_ptr<collective::Collective>> Connect(const TrainerGpu& gpu, Deadline deadline);
   // Returns, after Connect, why this trainer sums the gradients of its GPU over the ring, as a warning. Empty if it
-  // uses NCCL, if it computes on the CPU, or if --collective is "ring".
+  // uses NCCL, if it computes on the CPU, if --collective is "ring", or if the world size is 1.
   const std::string& warning() const { return warning_; }
 
  private:

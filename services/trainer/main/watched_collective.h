@@ -12,7 +12,7 @@
 
 namespace espalier::trainer {
 
-// Owned by one thread, except for Abandon. The watcher must outlive this.
+// Used by one thread, except that any thread may call Abandon. The watcher must outlive this.
 class WatchedCollective final : public collective::ForwardingCollective {
  public:
   WatchedCollective(std::unique_ptr<collective::Collective> group, StopWatcher& watcher)

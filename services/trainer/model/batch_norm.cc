@@ -47,7 +47,7 @@ void SumOverRanks(const RankGroup& group, std::vector<double>& values) {
 }
 
 // Returns the column sums of two values per element, added in chunk order: the sums of the first values, then those of
-// the second values, F each. get_values(index, column) returns both values of an element.
+// the second values, `width` each. get_values(index, column) returns both values of an element.
 template <class GetValues>
 std::vector<double> SumColumns(int64_t num_rows, int64_t width, const GetValues& get_values) {
   const auto stride = static_cast<size_t>(2 * width);
@@ -75,7 +75,7 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-// Returns the column sums of two matrices f64 [N, F] in the host's memory, in the order of SumColumns.
+// Returns the column sums of two matrices f64 [N, F] on any device, in the order of SumColumns.
 std::vector<double> SumColumnsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
   const torch::Tensor sums = torch::cat({first.sum(0), second.sum(0)}).cpu();
   return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};

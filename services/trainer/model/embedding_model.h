@@ -27,7 +27,7 @@ class EmbeddingModel final : public Model {
   std::vector<Linear> inputs_;  // by NodeTypeId; null: the inputs are the embeddings, or the type is not a seed type
 };
 
-// Creates the model of ModelType::kEmbedding. InvalidArgument: there is not exactly one layer without relations, or a
+// Creates the model of ModelType::kEmbedding. InvalidArgument: there are several layers, the layer has relations, or a
 // seed type has no inputs.
 Result<std::shared_ptr<Model>> MakeEmbeddingModel(const ModelOptions& options);
 

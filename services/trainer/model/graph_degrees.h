@@ -17,7 +17,7 @@ namespace espalier::trainer {
 // Degrees by EdgeTypeId. An element is empty if no layer samples the relation, or if there are no rows.
 struct GraphDegrees {
   std::vector<std::vector<float>> out;  // of the rows of the source type
-  std::vector<std::vector<float>> in;   // of the rows of the destination type, at least of those that the layer writes
+  std::vector<std::vector<float>> in;   // of the rows of the destination type that the first layer writes
 };
 
 // Fetches degrees. Thread-safe. Out-degrees are a node column of every partition; in-degrees are requested from the
@@ -28,8 +28,9 @@ class DegreeSource {
   DegreeSource(sampler::NeighborSource& neighbors, sampler::RowSource& rows,
                const std::vector<std::vector<EdgeTypeId>>& relations);
 
-  // Returns the degrees of `nodes` (by NodeTypeId) for all sampled relations. In-degrees cover only the rows that the
-  // layer writes: the first num_written[type] nodes of each type. NotFound: the partitions have no out-degrees.
+  // Returns the degrees of `nodes` (by NodeTypeId) for all sampled relations. In-degrees cover only the first
+  // num_written[type] nodes of each type: those whose rows the first layer writes. Later layers write fewer rows.
+  // NotFound: the partitions have no out-degrees.
   Result<GraphDegrees> Fetch(const std::vector<std::vector<GlobalNodeId>>& nodes, std::span<const uint32_t> num_written,
                              Deadline deadline) const;
 

@@ -1,5 +1,5 @@
 // ComputeLayer computes one layer: PrepareInputs projects the features (layer 0) and checks all shapes, the convolution
-// writes the sums of all written node types into one matrix, the epilogue or the output bias is applied to the whole
+// returns the rows of all written node types in one matrix, the epilogue or the output bias is applied to the whole
 // matrix, and the matrix is split by type. ListWrittenRows includes every type that some trainer may write, even with
 // zero rows, so that all trainers run the same operations, as the collectives of batch normalization require.
 #include "services/trainer/model/graph_model.h"

@@ -12,11 +12,12 @@
 namespace espalier::trainer {
 
 // Returns the dropout of a layer's output rows: num_rows[k] rows of types[k], concatenated in this order. The plan is
-// empty unless run.training.
+// empty if `probability` is 0 or run.training is false.
 DropoutPlan MakeDropout(double probability, int layer, const std::vector<NodeTypeId>& types,
                         const std::vector<int64_t>& num_rows, const LayerRun& run);
 
-// Returns the dropout of a model's input rows of one type. The plan is empty unless run.training.
+// Returns the dropout of a model's input rows of one type. The plan is empty if `probability` or `num_rows` is 0 or
+// run.training is false.
 DropoutPlan MakeInputDropout(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
 
 enum class Nonlinearity { kRelu, kElu };

@@ -8,7 +8,7 @@
 
 namespace espalier::trainer {
 
-// Fills a matrix [fan_out, fan_in], as in torch's Linear, with uniform numbers in (-bound, bound), where
+// Fills a matrix [fan_out, fan_in], the order of torch's Linear, with uniform numbers in [-bound, bound), where
 // bound = gain * sqrt(6 / (fan_in + fan_out)) (Glorot, Bengio 2010).
 void FillXavierUniform(torch::Tensor matrix, double gain, uint64_t seed, const std::string& name);
 // Fills a matrix [fan_out, fan_in] with normal numbers of mean 0 and standard deviation
@@ -16,7 +16,7 @@ void FillXavierUniform(torch::Tensor matrix, double gain, uint64_t seed, const s
 void FillXavierNormal(torch::Tensor matrix, double gain, uint64_t seed, const std::string& name);
 // Fills a tensor of any shape with normal numbers of mean 0 and standard deviation `deviation`.
 void FillNormal(torch::Tensor values, double deviation, uint64_t seed, const std::string& name);
-// Fills a tensor of any shape with uniform numbers in (-bound, bound).
+// Fills a tensor of any shape with uniform numbers in [-bound, bound).
 void FillUniform(torch::Tensor values, double bound, uint64_t seed, const std::string& name);
 
 // torch's calculate_gain("relu").

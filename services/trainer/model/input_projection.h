@@ -1,5 +1,5 @@
-// Projects the features of every node type to the same width. A type without features gets one learned row, which all
-// nodes of the type share.
+// Projects the inputs of every node type, features and learnable rows, to the same width. A type that has neither gets
+// one learned row, which all nodes of the type share.
 #pragma once
 
 #include <torch/torch.h>
@@ -13,7 +13,7 @@ namespace espalier::trainer {
 
 class InputProjectionImpl : public torch::nn::Module {
  public:
-  // input_widths: by NodeTypeId; 0: no features. read: by NodeTypeId, whether the first layer reads the type. Only
+  // input_widths: by NodeTypeId; 0: no inputs. read: by NodeTypeId, whether the first layer reads the type. Only
   // types that it reads get parameters.
   InputProjectionImpl(const graph::GraphSchema& schema, std::vector<int64_t> input_widths,
                       const std::vector<bool>& read, int64_t width, uint64_t seed);
@@ -25,8 +25,9 @@ class InputProjectionImpl : public torch::nn::Module {
  private:
   const std::vector<int64_t> input_widths_;
   const int64_t width_;
-  std::vector<Linear> linear_;               // by NodeTypeId; null without features
-  std::vector<torch::Tensor> learned_rows_;  // by NodeTypeId; f32 [1, width]; undefined with features
+  // By NodeTypeId; both are unset for types that the first layer does not read.
+  std::vector<Linear> linear_;               // null without inputs
+  std::vector<torch::Tensor> learned_rows_;  // f32 [1, width]; undefined with inputs
 };
 TORCH_MODULE(InputProjection);
 

@@ -1,6 +1,6 @@
-// This trainer's share of the loss of link prediction: a sum over the trainer's own pairs, divided by a number that
-// counts the pairs of all trainers. The shares of all trainers add up to the loss of the global batch, and so do their
-// gradients.
+// This trainer's share of the loss of link prediction: a sum over the trainer's own pairs, with a divisor proportional
+// to the number of pairs of all trainers. The shares of all trainers add up to the loss of the global batch; the same
+// holds for their gradients.
 #pragma once
 
 #include <torch/torch.h>

@@ -10,7 +10,7 @@
 
 namespace espalier::trainer {
 
-// As in any block, the rows that the layer writes come first: x begins with the written rows of every type, in the
+// As in any block, the input rows of the destinations come first: x begins with those of every written type, in the
 // order of WrittenRows, followed by the remaining input rows of each type. The edges of a destination are ordered by
 // relation.
 struct MergedBlock {

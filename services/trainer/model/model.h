@@ -27,14 +27,14 @@ struct LayerRun {
   uint32_t epoch = 0;
   uint32_t step = 0;
   // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, of which the first are the output rows.
-  // Required in training.
+  // Required if the layer applies dropout.
   const std::vector<torch::Tensor>* original_ids = nullptr;
   // The degrees of the layer's nodes; required if Model::needs_degrees().
   const GraphDegrees* degrees = nullptr;
   // For synchronized batch normalization and the buffers of script models; null: this is the only rank. Errors are
   // thrown as CollectiveError.
   collective::Collective* collective = nullptr;
-  Deadline deadline = Deadline::After(std::chrono::seconds(660));  // of each collective operation
+  Deadline deadline = Deadline::After(std::chrono::seconds(660));  // of the collective operations
 };
 
 // Returns the rows on a device. Tensors that are already there are not copied.
@@ -58,9 +58,10 @@ class Model : public torch::nn::Module {
   virtual int64_t OutputWidth(int layer) const = 0;
   // Returns whether layers need the nodes' degrees in the whole graph (LayerRun::degrees).
   virtual bool needs_degrees() const { return false; }
-  // Runs layer `layer`: returns the rows that it writes; `inputs` are the rows that it reads. Layer 0 reads the raw
-  // features; the last layer writes logits (no activation). Hidden layers apply normalization, activation and dropout
-  // to their outputs. Rows and run.original_ids must be on device(). Rows are f32 for any precision.
+  // Runs layer `layer`: returns the rows that it writes; `inputs` are the rows that it reads. Layer 0 reads features
+  // and learnable rows; the last layer writes the model's outputs (no activation). Hidden layers of built-in models
+  // apply normalization, activation and dropout to their outputs. Rows and run.original_ids must be on device(). Rows
+  // are f32 for any precision.
   TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run);
 
  private:
@@ -78,7 +79,7 @@ struct ModelOptions {
   job::Model model;
   int num_layers = 2;
   graph::GraphSchema schema;
-  std::vector<int64_t> input_widths;  // by NodeTypeId; 0: the type has no features
+  std::vector<int64_t> input_widths;  // by NodeTypeId; 0: the type has neither features nor learnable rows
   int64_t num_outputs = 0;            // of the last layer: classes, regression targets, or the width of embeddings
   // The relations that each layer samples, in ascending order; the blocks of a BatchLayer have this order.
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer

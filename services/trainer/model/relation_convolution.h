@@ -26,10 +26,10 @@ struct RelationRows {
   kernels::Segments segments;          // one segment for each destination
   torch::Tensor source;                // f32 [N, F]: the rows that segments.indices refer to
   torch::Tensor destination;           // f32 [D, F]
-  bool with_self_loops = false;        // if true, destination row d is source row d
+  bool with_self_loops = false;        // each node is its own neighbor too; destination row d is source row d
   std::span<const float> out_degrees;  // of source rows in the whole graph; empty unless needs_degrees()
   std::span<const float> in_degrees;   // of destination rows in the whole graph; empty unless needs_degrees()
-  EdgeDropout dropout;                 // keyed for this relation; its probability is 0 unless edges are dropped
+  EdgeDropout dropout;                 // keyed for this relation; no edge is dropped if its probability is 0
 };
 
 // Computes f or f_r.
@@ -45,8 +45,8 @@ class RelationalConvolution final : public Convolution {
  public:
   using MakePart = std::function<std::shared_ptr<RelationConvolution>(const std::string& name)>;
 
-  // Calls `make` with the name of each part; the part's initial values depend on its name. The keys of dropout depend
-  // on `layer`.
+  // Has one part for each relation, or a single part if HasSelfLoops. Calls `make` with the name of each part; the
+  // part's initial values depend on its name. The keys of dropout depend on `layer`.
   RelationalConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs, int64_t outputs,
                         graph::GraphSchema schema, uint64_t seed, const std::string& name, const MakePart& make);
 

@@ -13,11 +13,11 @@ namespace espalier::trainer {
 // The destinations that have in-edges of one relation, and their segments. In a graph with many relations, most
 // destinations have in-edges of only a few relations.
 struct OccupiedRows {
-  std::vector<uint32_t> rows;    // ascending row numbers in the matrix of all written rows
+  std::vector<uint32_t> rows;    // ascending row numbers in the matrix that the layer writes (WrittenRows)
   std::vector<uint32_t> indptr;  // [rows + 1]
 };
-// Returns the occupied rows of a block. first_row: the first row of the block's destination type in the matrix of all
-// written rows.
+// Returns the occupied rows of a block. first_row: the first row of the block's destination type in that matrix
+// (WrittenRows::first).
 OccupiedRows FindOccupiedRows(const sampler::Block& block, int64_t first_row);
 
 // Returns a module name for a relation, e.g. "relation_author:writes:paper_0". It is unique and has no dots, which

@@ -1,8 +1,8 @@
 // ScriptModel registers the tensors of the user's module as its own parameters and buffers, under the same names and
 // without copies. Optimizer, checkpoints and model files then treat them like those of a built-in model; therefore the
-// module's tensors must be dense, contiguous and disjoint. Call seeds torch's generator and disables the graph
-// optimizer, so that runs are repeatable, then runs one layer and checks the result. Buffers that `forward` has
-// replaced are copied back (RestoreBuffers), and after each training step rank 0 broadcasts its buffers
+// module's tensors must be dense, contiguous and disjoint. ScriptModel::Call seeds torch's generator and disables the
+// graph optimizer, so that runs are repeatable, then runs one layer and checks the result. Buffers that `forward` has
+// replaced are copied back (RestoreBuffers). After the last layer of each training step, rank 0 broadcasts its buffers
 // (BroadcastBuffers).
 #include "services/trainer/model/script_model.h"
 

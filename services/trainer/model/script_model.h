@@ -6,8 +6,8 @@
 //
 //     layer     0 is the first layer, farthest from the seeds; each layer has an entry in spec.training.sampling.layers
 //     x         by node type: f32 [rows read, F]. Layer 0 reads the features followed by the learnable rows (F = 0 for
-//               a type with neither); other layers read the output of the layer before. The rows that the layer
-//               writes come first.
+//               a type with neither); other layers read the output of the layer before. The rows of the nodes that
+//               the layer writes come first.
 //     blocks    by "source:relation:destination", for each relation that the layer samples: (indptr i64 [S + 1],
 //               indices i64 [E]). The in-edges of destination row s are indices[indptr[s] : indptr[s + 1]], which are
 //               row numbers in the x of the source type.
@@ -33,9 +33,10 @@
 namespace espalier::trainer {
 
 // Creates the model from options.module. Runs the module on a small graph with the job's types (script_probe.h).
-// InvalidArgument, with the expected value: options.module is null, the archive cannot be read, `forward` has another
-// signature, or on the small graph the module fails, writes invalid rows or, if options.trains, has nothing to learn. A
-// module whose results on the small graph are not repeatable is accepted with a warning in the log.
+// InvalidArgument: options.module is null, the archive cannot be read, `forward` has another signature, a parameter or
+// buffer cannot be registered, the module fails or writes invalid rows on the small graph, or, if options.trains, there
+// is nothing to learn. A module whose results on the small graph are not repeatable is accepted with a warning in the
+// log.
 Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options);
 
 // Returns the module with the model's current parameters in the format of torch.jit.save, or nullopt for a built-in

@@ -20,7 +20,8 @@ namespace {
 
 using torch::jit::Module;
 
-// Helper methods of all layers. The maximum over no rows is 0, which is also the smallest value after relu.
+// Helper methods of all layers. neighbor_max starts from 0, which does not change a maximum, because x is the result of
+// relu; without neighbors it returns 0.
 constexpr const char* kNeighborhoods = R"(
 def rows_of(self, indptr: Tensor) -> Tensor:
     return torch.repeat_interleave(torch.arange(indptr.size(0) - 1), indptr[1:] - indptr[:-1])
@@ -38,7 +39,8 @@ def degree(self, indptr: Tensor) -> Tensor:
 )";
 
 // Helper methods of graph attention. `attend` applies the softmax over each destination's edges to the scores and
-// returns the weighted sums; `rows` and `sources` are the destination and the source of each edge, self-loops included.
+// returns the weighted sums; `rows` and `sources` are the destination and the source of each edge, self-loops included;
+// S is the number of destinations.
 constexpr const char* kAttention = R"(
 def leaky(self, x: Tensor, slope: float) -> Tensor:
     return torch.relu(x) - slope * torch.relu(-x)
@@ -53,8 +55,9 @@ def attend(self, scores: Tensor, values: Tensor, rows: Tensor, sources: Tensor, 
     return torch.zeros([S, values.size(1)]).index_add(0, rows, messages.flatten(1))
 )";
 
-// Returns the lines of forward() that replace x by the output of a layer of graph attention, without bias. The last
-// layer averages its heads. (Views do not use -1, which torch cannot infer for a block without rows.)
+// Returns the lines of forward() that replace x by the output of a layer of graph attention, before the bias of the
+// epilogue or of the output is added. The last layer averages its heads. (Views do not use -1, which torch cannot infer
+// for a block without rows.)
 std::string MakeAttention(const ModelOptions& options, const std::string& layer, bool is_last) {
   const job::Model& model = options.model;
   const std::string part = "self." + layer + ".neighborhood.";
@@ -79,7 +82,8 @@ std::string MakeAttention(const ModelOptions& options, const std::string& layer,
   return is_last ? text + "    x = x.view([S" + by_head + ".mean(1)\n" : text;
 }
 
-// Returns the lines of forward() that replace x by the output of a layer of GraphSAGE, without bias.
+// Returns the lines of forward() that replace x by the output of a layer of GraphSAGE, before the bias of the epilogue
+// or of the output is added.
 std::string MakeConvolution(job::Aggregator aggregator, const std::string& layer) {
   const std::string self_part = "torch.mm(x[:S], self." + layer + ".fc_self.weight.t())";
   const std::string neighbor_weight = "self." + layer + ".fc_neigh.weight.t()";

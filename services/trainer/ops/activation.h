@@ -14,12 +14,15 @@ namespace espalier::trainer {
 struct DropoutRange {
   int64_t begin = 0;
   int64_t end = 0;
-  uint64_t key = 0;            // RandomKey(seed, kDropout, epoch, step, layer, node type)
+  // RandomKey(seed, kDropout, epoch, step, layer, node type) or, for the inputs of the model, RandomKey(seed,
+  // kInputDropout, epoch, step, node type).
+  uint64_t key = 0;
   torch::Tensor original_ids;  // i64 [at least end - begin], contiguous: the ids of the rows, in order
 };
 
-// Determines which elements are dropped. An element is dropped with probability p = round(probability * 65536) / 65536;
-// kept elements are scaled by 1 / (1 - p). Masks depend only on (key, original id, column).
+// Determines which elements are dropped. An element is dropped with probability
+// p = min(round(probability * 65536), 65535) / 65536; kept elements are scaled by 1 / (1 - p). Masks depend only on
+// (key, original id, column) and p.
 struct DropoutPlan {
   double probability = 0;            // in [0, 1); 0: nothing is dropped
   std::vector<DropoutRange> ranges;  // cover all rows if probability > 0

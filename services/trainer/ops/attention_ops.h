@@ -29,8 +29,8 @@ class AttentionEdges {
   int64_t num_rows() const { return indptr_.numel() - 1; }
   int64_t num_edges() const { return indices_.numel(); }
   int64_t num_sources() const { return num_sources_; }
-  // Returns the edges on a device; the first call copies them. The result is valid until the next call with another
-  // device.
+  // Returns the edges on a device; copies them unless the previous call had the same device. The result is valid until
+  // the next call with another device.
   const EdgeTensors& ToDevice(torch::Device device) const;
 
   // Appends the tensors of the edges to a list that autograd is to save.
@@ -46,8 +46,8 @@ class AttentionEdges {
 };
 
 // Determines which attention weights a training step drops. The weight of edge (s, d) and head h is dropped with
-// probability p = round(probability * 65536) / 65536, decided by Philox on (key, original ids of s and d, h); kept
-// weights are scaled by 1 / (1 - p). Parallel edges are dropped together.
+// probability p = min(round(probability * 65536), 65535) / 65536, decided by Philox on (key, original ids of s and d,
+// h); kept weights are scaled by 1 / (1 - p). Parallel edges are dropped together.
 struct EdgeDropout {
   double probability = 0;         // in [0, 1); 0: nothing is dropped
   uint64_t key = 0;               // RandomKey(seed, kAttentionDropout, epoch, step, layer, relation)

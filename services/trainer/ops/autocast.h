@@ -7,8 +7,8 @@
 
 namespace espalier::trainer {
 
-// While a scope with Precision::kBf16 is alive, operations of torch on its thread and type of device follow torch's
-// autocast: matrix products (mm, addmm, linear, matmul and others) convert F32 operands to BF16 and return BF16, with
+// While a scope with Precision::kBf16 is alive, torch's autocast applies to operations on the scope's thread and type
+// of device: matrix products (mm, addmm, linear, matmul and others) convert F32 operands to BF16 and return BF16, with
 // sums in F32. The backward passes of these products are in BF16 too; the caller runs them outside of the scope, as
 // torch recommends. A scope with Precision::kF32 changes nothing. A scope must be destroyed on the thread that created
 // it; scopes may be nested.
@@ -27,7 +27,8 @@ class AutocastScope {
 };
 
 // Returns x in F32. If x is F32, returns x itself and records no operation for autograd. Layers apply this function to
-// the result of every matrix product, so that sums over neighbors, normalization, activations and losses are in F32.
+// the result of a matrix product, unless it is only an operand of another one, so that sums over neighbors,
+// normalization, activations and losses are in F32.
 inline torch::Tensor ToF32(const torch::Tensor& x) { return x.to(torch::kFloat32); }
 
 }  // namespace espalier::trainer

@@ -17,7 +17,7 @@ struct CudaFacts {
   std::string driver_error;  // why the driver's library (libcuda.so.1) cannot be used; empty: it is open
   int driver_version = 0;    // newest version of CUDA that the driver supports: 1000 * major + 10 * minor
   int num_devices = 0;       // number of devices that the driver shows to this process
-  std::string torch_error;   // why libtorch_cuda.so cannot be opened; empty: it is open, or there is no device
+  std::string torch_error;   // why libtorch_cuda.so cannot be opened; empty: it is open, or there is no driver or GPU
   int runtime_version = 0;   // version of CUDA that torch needs, encoded as driver_version; 0: unknown
 };
 
@@ -31,10 +31,10 @@ struct TrainerDevice {
   std::string why_cpu;       // why job::Device::kAuto selected the CPU; empty otherwise
 };
 
-// Returns the device of a rank: rank r uses device r modulo the number of devices that its process can see. Opens
-// CUDA's libraries unless `wanted` is the CPU. Call it once, while no other thread reads the environment, and before
-// any other use of torch: if torch is used first, it decides that there is no CUDA. FailedPrecondition: `wanted` is
-// CUDA, and torch cannot compute on a CUDA device here.
+// Returns the device of a rank: rank r uses device r modulo the number of devices that its process can see. Unless
+// `wanted` is the CPU, opens CUDA's libraries and sets environment variables for reproducible sums. Call it once, while
+// no other thread reads the environment, and before any other use of torch: if torch is used first, it decides that
+// there is no CUDA. FailedPrecondition: `wanted` is CUDA, and torch cannot compute on a CUDA device here.
 Result<TrainerDevice> OpenDevice(job::Device wanted, uint32_t rank);
 
 }  // namespace espalier::trainer

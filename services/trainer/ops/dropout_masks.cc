@@ -1,6 +1,6 @@
 // Torch does not support unsigned arithmetic on every device, so a 32-bit word of Philox is an i64 in [0, 2^32). The
 // product of two words may overflow i64; its two 32-bit halves are still right, because multiplication modulo 2^64 is
-// the same for signed and unsigned numbers, and a mask removes the sign that the right shift extends.
+// the same for signed and unsigned numbers, and HighWord clears the sign bits that the right shift inserts.
 #include "services/trainer/ops/dropout_masks.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// SumRows is torch's embedding_bag: bag i adds the rows rows[offsets[i]] .. rows[offsets[i + 1] - 1] of a matrix, one
-// thread for each bag and column, without a copy of the rows. It computes the sums of the forward pass over the edges
-// by destination, and those of the backward pass over the edges by source. ReduceRows is torch's segment_reduce: it
-// computes sums and maxima of values that are already in the order of the edges.
+// SumRows is torch's embedding_bag: bag i adds the rows with the numbers rows[offsets[i]] .. rows[offsets[i + 1] - 1]
+// of a matrix, one thread for each bag and column, without a copy of the rows. A bag consists of the edges of a
+// destination in the forward pass, and of the edges of a source in the backward pass. ReduceRows is torch's
+// segment_reduce: it computes sums, maxima and minima of values that are already in the order of the edges.
 //
-// MaxSources gives the gradient of an element to the first edge whose value equals the maximum. It finds that edge as
-// the smallest position within the segment (stored as f32, exact below 2^24).
+// MaxSources gives the gradient of an element to the first edge whose value equals the maximum: the one with the
+// smallest place among the edges of the destination. Places are stored as f32, which is exact below 2^24.
 #include "services/trainer/ops/edge_tensors.h"
 
 #include <limits>
@@ -48,8 +48,8 @@ torch::Tensor SumRows(const torch::Tensor& x, const torch::Tensor& rows, const t
                                                      /*include_last_offset=*/true));
 }
 
-// Returns the sums or maxima of consecutive rows: values f32 [E, W], offsets i32 [D + 1] -> f32 [D, W]. `initial` is
-// the value of a row without edges.
+// Returns the sums, maxima or minima ("sum", "max", "min") of the rows offsets[d] .. offsets[d + 1] - 1 of `values` for
+// each d: values f32 [E, W], offsets i32 [D + 1] -> f32 [D, W]. `initial` is the result of a d without rows.
 torch::Tensor ReduceRows(const char* reduction, const torch::Tensor& values, const torch::Tensor& offsets,
                          float initial) {
   const int64_t num_rows = offsets.size(0) - 1;

@@ -1,9 +1,10 @@
-// Message passing with operations of torch, which run on every device, and with gradients. segment_ops.h and
+// Differentiable message passing with operations of torch, which run on every device. segment_ops.h and
 // attention_ops.h use it for tensors that are not on the CPU. Shapes: N rows of sources, D rows of destinations,
 // E edges, W columns. All values are f32.
 //
-// All sums are over consecutive edges of one row, in a fixed order, and gradients of sources are sums over the
-// transposed block. No operation uses atomic additions, so results are bitwise equal in every run on one type of GPU.
+// Every sum is over the consecutive edges of one destination, in a fixed order; for gradients of sources, over the
+// consecutive edges of one source in the transposed block. No operation uses atomic additions, so results are bitwise
+// equal in every run on one type of GPU.
 #pragma once
 
 #include <torch/torch.h>
@@ -18,7 +19,7 @@ struct EdgeTensors {
   torch::Tensor sources;       // i32 [E]
   torch::Tensor destinations;  // i32 [E]
   // The same edges, ordered by source. Undefined unless gradients are needed.
-  torch::Tensor by_source;               // i32 [N + 1]
+  torch::Tensor by_source;               // i32 [N + 1], their indptr
   torch::Tensor destinations_by_source;  // i32 [E]
   torch::Tensor positions;               // i32 [E], the index of each of these edges in `sources`
 };

@@ -89,8 +89,8 @@ torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Ten
   const torch::Tensor labels = given.to(outputs.device());
   const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
   const double entries = rows * static_cast<double>(outputs.size(1));
-  // Torch's losses reject an empty batch. The result must depend on `outputs`: every rank must run the backward pass,
-  // in which batch normalization communicates with the other ranks.
+  // Without rows, the loss is zero, but must depend on `outputs`: every rank must run the backward pass, in which batch
+  // normalization communicates with the other ranks.
   if (outputs.size(0) == 0) return outputs.sum() / rows;
   switch (kind) {
     case LossKind::kCrossEntropy:

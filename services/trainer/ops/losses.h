@@ -1,5 +1,6 @@
-// This trainer's share of the loss of a global batch: the sum over the trainer's own rows, divided by the number of
-// rows of all trainers. The shares of all trainers add up to the mean over the global batch, and so do their gradients.
+// This trainer's share of the loss of a global batch: the sum over the trainer's own seeds, divided by the number of
+// seeds of all trainers. The shares of all trainers add up to the mean over the global batch; the same holds for their
+// gradients.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,14 +18,15 @@ LossKind ToLossKind(const job::Task& task);
 // Checks labels, one row per seed (a node or an edge). The model's outputs are f32 [S, C], C = num_outputs. The labels
 // must be:
 //   kCrossEntropy        i64 [S], a class in [0, C), or -1: unlabeled
-//   kBinaryCrossEntropy  f32 [S, C] of 0 and 1; NaN: unlabeled
+//   kBinaryCrossEntropy  f32 [S, C] (or [S] if C = 1) of 0 and 1; NaN: unlabeled
 //   kSquaredError        f32 [S, C] (or [S] if C = 1); NaN: unlabeled
 // InvalidArgument: the dtype, the shape or a value is wrong; names the first row with a wrong value.
 Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs);
 
-// Returns an f32 scalar on the device of the outputs, to which it copies the labels: the sum over labeled entries
-// divided by global_num_seeds. Unless the kind is kCrossEntropy, it is also divided by the number of columns, so that
-// the loss of a fully labeled batch equals torch's mean. Without rows, the loss and its gradient are zero.
+// Returns the sum of the losses of labeled entries, divided by global_num_seeds: an f32 scalar on the device of the
+// outputs, to which the labels are copied. Unless the kind is kCrossEntropy, the sum is also divided by the number of
+// columns, so that the loss of a fully labeled batch equals torch's mean. Without seeds, the loss and its gradient are
+// zero.
 torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds);
 
 }  // namespace espalier::trainer

@@ -3,8 +3,9 @@
 // with code that it generates once for all shapes. Otherwise it generates code for every new shape, which takes 0.6 ms,
 // and nearly every mini-batch has new shapes.
 //
-// The operation copies its input unless the input is contiguous. For the gradient of `b` the input is a.T, and the
-// operation would copy all of it. MultiplyTransposed copies and multiplies blocks that fit in the processor's cache.
+// The operation copies its input unless the input is contiguous. For the gradient of b in MatMul(a, b), the input is a
+// transposed matrix, and the operation would copy all of it. MultiplyTransposed copies and multiplies blocks that fit
+// in the processor's cache.
 #include "services/trainer/ops/matrix_product.h"
 
 #include <ATen/autocast_mode.h>
@@ -23,8 +24,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Rows of a block in MultiplyTransposed. On a processor with 1 MiB of L2 cache for each core, 1,000 to 4,000 rows of
-// 200 columns take the same time.
+// Rows of a block in MultiplyTransposed. On a processor with 1 MiB of L2 cache for each core, a product takes the same
+// time with any blocks of 1,000 to 4,000 rows of 200 columns.
 constexpr int64_t kRowsPerBlock = 1024;
 
 using LinearPointwise = at::Tensor(const at::Tensor& input, const at::Tensor& weight,

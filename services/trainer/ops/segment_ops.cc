@@ -31,7 +31,8 @@ void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
 
 enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
 
-// Returns the factor of each destination's sum: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
+// Returns the factor of each destination's sum: 1 / in-degree (0 without in-edges) or 1 / (in-degree + 1); an undefined
+// tensor for plain sums.
 torch::Tensor ComputeResultScale(const kernels::Segments& block, Reduction reduction) {
   if (reduction == Reduction::kSum) return {};
   torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);

@@ -1,9 +1,10 @@
-// Message passing over one block, with gradients. x is f32 [N, F]: the rows to which the block's indices refer; its
-// first D rows are those of the block's D destinations. The block is read only during the call, because autograd keeps
-// copies for the backward pass.
+// Message passing over one block, with gradients. x is f32 [N, F]: the rows to which the block's indices refer. In
+// functions that use a destination's own row, row d of x is that of destination d, for the block's D destinations. The
+// block needs to be valid only during the call, because autograd keeps copies for the backward pass.
 //
-// x may be on any device. On the CPU, the kernels of kernels/segments.h compute the result; on other devices,
-// operations of torch do (edge_tensors.h), whose sums round differently. The other arguments are copied to that device.
+// Tensors may be on any device, all on the same one. On the CPU, the kernels of kernels/segments.h compute the result;
+// on other devices, operations of torch do (edge_tensors.h), whose sums round differently. Blocks, scales and row
+// numbers are copied to that device.
 #pragma once
 
 #include <torch/torch.h>
@@ -24,7 +25,7 @@ torch::Tensor SegmentMeanWithSelf(const kernels::Segments& block, const torch::T
 // needs only one matrix product: [N, F] -> [D, 2 F].
 torch::Tensor SelfAndSegmentMean(const kernels::Segments& block, const torch::Tensor& x);
 
-// Factors of ScaledSegmentSum; they are read only during the call.
+// Factors of ScaledSegmentSum; they need to be valid only during the call.
 struct SegmentScales {
   std::span<const float> source;  // [at least N], above 0
   std::span<const float> self;    // [at least D], or empty: the destination's own row is not added

@@ -1,6 +1,7 @@
-// The formulas are those of torch.optim, with bias correction and epsilon in the same places, but each parameter is
-// updated in one loop over its elements instead of one torch operation per term. State and LoadState share one order of
-// tensors: the step, then the first and the second moment of each parameter.
+// The formulas are those of torch.optim, with bias correction and epsilon in the same places. On the CPU, each
+// parameter is updated in one loop over its elements instead of one torch operation per term; the functions ...ByTorch
+// update parameters on other devices. State and LoadState share one order of tensors: the step, then for each parameter
+// the first and the second moment (Adam) or the velocity (SGD with momentum).
 #include "services/trainer/optim/optimizers.h"
 
 #include <algorithm>

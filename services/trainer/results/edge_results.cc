@@ -48,7 +48,7 @@ class EdgeResultsExporter {
     return true;
   }
 
-  // Returns the number of edges of all parts that can be read.
+  // Returns the number of edges of all parts. A part whose number of edges cannot be read counts as empty.
   uint64_t CountRows() const {
     uint64_t rows = 0;
     for (const SplitPartName part : kWrittenParts) {

@@ -12,10 +12,10 @@
 
 namespace espalier::trainer {
 
-// Writes the results. Call it after inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). Stores the
-// embeddings of `edges` in a distributed tensor with the name `tensor`, unless they are stored already. Every rank must
-// call it: all ranks compute, and rank 0 writes below context.folder, replacing the files of an earlier pass. If the
-// graph lacks the split, writes nothing and returns the reason in `not_written`.
+// Writes the results. Call it after inference.ComputeHidden, within a pass of the Evaluator (evaluation.h). Calls
+// edges.StoreEmbeddings with the name `tensor`. Every rank must call it: all ranks compute embeddings, and rank 0
+// computes the outputs and writes below context.folder, replacing the files of an earlier pass. If the graph lacks the
+// split, writes nothing and returns the reason in `not_written`.
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor);
 

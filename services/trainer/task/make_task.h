@@ -1,4 +1,5 @@
-// Creates the task of a job. Only MakeTask and ToLossKind (ops/losses.h) depend on the document's task type.
+// Creates the task of a job. In the trainer, only MakeTask and ToLossKind (ops/losses.h) branch on the document's task
+// type.
 #pragma once
 
 #include <memory>

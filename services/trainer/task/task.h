@@ -55,9 +55,9 @@ struct ResultsPlan {
   bool is_empty() const { return !nodes.embeddings && !nodes.predictions && !edge_predictions; }
 };
 
-// Created by MakeTask (make_task.h). Functions are called in the order in which they are declared: AddHead after the
-// model is created, and the functions below it after AddHead. Owned by one thread. Every rank has a task and calls the
-// same functions.
+// Created by MakeTask (make_task.h). AddHead is called once, after the model is created. The functions declared below
+// AddHead are called only after it, those above it at any time. Owned by one thread. Every rank has a task and calls
+// the same functions.
 class Task {
  public:
   virtual ~Task() = default;

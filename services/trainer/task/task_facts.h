@@ -1,4 +1,4 @@
-// Facts about a task that the files of a run record.
+// Facts about a task that are recorded in the files of a run.
 #pragma once
 
 #include <cstdint>
