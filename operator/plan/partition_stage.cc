@@ -132,9 +132,9 @@ void FollowAttempt(PlanBuilder& builder) {
 void MakeAttempt(PlanBuilder& builder) {
   const api::Status& status = builder.status();
   const std::string job = resources::PartitionJobName(builder.name(), status.partition_attempt);
-  const JobStart turn = DeleteOtherJobs(builder, builder.world().partition_runs(), status.partition_attempt);
-  const bool is_due = turn.may_start || builder.world().partition_run(status.partition_attempt).job != nullptr;
-  if (is_due && PlanGang(builder, Role::kPartitioner) && turn.may_start) {
+  const JobStart start = DeleteOtherJobs(builder, builder.world().partition_runs(), status.partition_attempt);
+  const bool is_due = start.may_start || builder.world().partition_run(status.partition_attempt).job != nullptr;
+  if (is_due && PlanGang(builder, Role::kPartitioner) && start.may_start) {
     builder.Apply(kube::kJobs, resources::PartitionJob(builder.context()));
   }
 
@@ -145,9 +145,9 @@ void MakeAttempt(PlanBuilder& builder) {
   if (const std::string holders = HoldersText(run); IsFailing(run) && !holders.empty()) {
     return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kHeldByContainers, holders);
   }
-  if (turn.waits_for != nullptr) {
+  if (start.waits_for != nullptr) {
     const std::string holders = HoldersText(builder.world().partition_runs(), status.partition_attempt);
-    return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, turn.waits_for,
+    return builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, start.waits_for,
                                 "Job " + job + " cannot start yet" + (holders.empty() ? "" : ": " + holders));
   }
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);

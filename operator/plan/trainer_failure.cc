@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::minutes kSoonAfterStart{10};
 // These words must not change: the operator also finds them in conditions that an earlier version has written.
-constexpr char kObstacleBefore[] = "; held up before by ";
+constexpr char kBlockedBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
 // Changes the reason of a failure with exit code 75 of a user's program to StoppedSoon or StoppedAgain if the program
@@ -59,10 +59,10 @@ bool HasTrained(const api::Status& status, const kube::Job& job) {
 Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const api::Status& before = builder.training().status;
   // When the operator sees that the Job fails, the pods that could not start are already deleted. Only the stored
-  // status still names the obstacle.
-  const std::optional<StoredBlocker> obstacle = ReadObstacle(before, job.meta.key.name);
-  if (obstacle && !HasTrained(before, job)) {
-    return NotCounted(std::move(failure), kHeldBack, obstacle->reason + kReasonEnd + obstacle->message);
+  // status still names the blocker.
+  const std::optional<StoredBlocker> blocker = ReadStoredBlocker(before, job.meta.key.name);
+  if (blocker && !HasTrained(before, job)) {
+    return NotCounted(std::move(failure), kHeldBack, blocker->reason + kReasonEnd + blocker->message);
   }
   if (const kube::Pod* const server = ReplacedServer(builder.world(), job.meta.created_at)) {
     return NotCounted(std::move(failure), kServerLost,
@@ -73,11 +73,11 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
 
 }  // namespace
 
-std::optional<StoredBlocker> ReadObstacle(const api::Status& status, const std::string& job) {
+std::optional<StoredBlocker> ReadStoredBlocker(const api::Status& status, const std::string& job) {
   const api::Condition* const condition = api::FindCondition(status, api::kTrainersReady);
   if (condition == nullptr || condition->status == api::ConditionStatus::kTrue) return std::nullopt;
   if (IsFixablePodBlocker(condition->reason)) return StoredBlocker{condition->reason, condition->message};
-  const std::string prefix = "Job " + job + kObstacleBefore;
+  const std::string prefix = "Job " + job + kBlockedBefore;
   if (condition->message.rfind(prefix, 0) != 0) return std::nullopt;
   const size_t reason_end = condition->message.find(kReasonEnd, prefix.size());
   if (reason_end == std::string::npos) return std::nullopt;
@@ -85,8 +85,8 @@ std::optional<StoredBlocker> ReadObstacle(const api::Status& status, const std::
                        condition->message.substr(reason_end + std::strlen(kReasonEnd))};
 }
 
-std::string MessageWithObstacle(const std::string& job, const StoredBlocker& obstacle) {
-  return "Job " + job + kObstacleBefore + obstacle.reason + kReasonEnd + obstacle.message;
+std::string MessageWithBlocker(const std::string& job, const StoredBlocker& blocker) {
+  return "Job " + job + kBlockedBefore + blocker.reason + kReasonEnd + blocker.message;
 }
 
 bool HasUserProgram(const PlanBuilder& builder) { return builder.training().spec && builder.spec().job.program; }

@@ -15,11 +15,11 @@ struct StoredBlocker {
   std::string reason;
   std::string message;
 };
-// Returns the obstacle that the condition TrainersReady contains for Job `job`: the current one, or an earlier one if
+// Returns the blocker that the condition TrainersReady contains for Job `job`: the current one, or an earlier one if
 // not all pods of the group have run since then.
-std::optional<StoredBlocker> ReadObstacle(const api::Status& status, const std::string& job);
-// Returns a message of TrainersReady for Job `job` from which ReadObstacle reads `obstacle` back.
-std::string MessageWithObstacle(const std::string& job, const StoredBlocker& obstacle);
+std::optional<StoredBlocker> ReadStoredBlocker(const api::Status& status, const std::string& job);
+// Returns a message of TrainersReady for Job `job` from which ReadStoredBlocker reads `blocker` back.
+std::string MessageWithBlocker(const std::string& job, const StoredBlocker& blocker);
 
 // Returns `failure`, the cause of the failure of `job`, which is the Job of the current incarnation. In these cases
 // facts that the pods do not report change its `retry`, `reason` and `message` (the numbers are exit codes):

@@ -38,7 +38,7 @@ TEST(TrainerFailureTest, TimeoutForUnscheduledTrainerIsNotCounted) {
 }
 
 // The Job controller deletes the waiting pod before it reports that the Job fails: a reconcile in between sees neither.
-TEST(TrainerFailureTest, ObstacleIsRecordedBeforePodIsDeleted) {
+TEST(TrainerFailureTest, BlockerIsRecordedBeforePodIsDeleted) {
   Scene scene = WithoutRetries();
   scene.Training();
   const std::string waiting = scene.TrainerPod(1);
@@ -57,7 +57,7 @@ TEST(TrainerFailureTest, ObstacleIsRecordedBeforePodIsDeleted) {
 }
 
 // A sidecar holds the pod of the failed trainer: the Job fails only when the operator deletes that pod.
-TEST(TrainerFailureTest, ObstacleIsKeptUntilAllTrainersRun) {
+TEST(TrainerFailureTest, BlockerIsKeptUntilAllTrainersRun) {
   for (const bool has_sidecar : {false, true}) {
     for (const bool all_run : {false, true}) {
       Scene scene;

@@ -83,21 +83,21 @@ void DeleteOldConfigs(PlanBuilder& builder) {
 // exists or is planned, or another problem keeps it from being created.
 const char* MakeIncarnation(PlanBuilder& builder, bool services_are_ready) {
   const int64_t incarnation = builder.status().incarnation;
-  const JobStart turn = DeleteOtherJobs(builder, builder.world().trainer_runs(), incarnation);
+  const JobStart start = DeleteOtherJobs(builder, builder.world().trainer_runs(), incarnation);
   DeleteOldConfigs(builder);
   const kube::Job* existing = builder.world().trainer_run(incarnation).job;
   const bool runs = existing != nullptr && !existing->meta.deletion_requested_at;
-  if (!runs && !turn.may_start) return turn.waits_for;
+  if (!runs && !start.may_start) return start.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
-  if (!builder.training().spec) return turn.waits_for;  // nothing can be rendered without a document
+  if (!builder.training().spec) return start.waits_for;  // nothing can be rendered without a document
   // The ConfigMap is applied while the Job runs too, because pods that have not started need it. It is immutable, so an
   // existing one is not applied again.
   const std::string config = resources::TrainerConfigName(builder.name(), incarnation);
   const bool has_config = builder.world().Find(kube::kConfigMaps, config) != nullptr ||
                           builder.Apply(kube::kConfigMaps, resources::TrainerConfigMap(builder.context()));
-  const bool may_start = PlanGang(builder, Role::kTrainer) && has_config && turn.may_start;
+  const bool may_start = PlanGang(builder, Role::kTrainer) && has_config && start.may_start;
   if (may_start) builder.Apply(kube::kJobs, resources::TrainerJob(builder.context()));
-  return runs ? turn.waits_for : nullptr;
+  return runs ? start.waits_for : nullptr;
 }
 
 // Returns whether the program containers of every pod are ready or have succeeded, and those of at least one pod are
@@ -111,7 +111,7 @@ bool AllReady(const JobRun& run) {
          !job->meta.deletion_requested_at;
 }
 
-// Returns whether every pod of the group exists and has started its containers, so that no obstacle is left.
+// Returns whether every pod of the group exists and has started its containers, so that no blocker is left.
 bool AllRun(const JobRun& run) {
   const auto running = std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) {
     return !pod->meta.deletion_requested_at &&
@@ -130,9 +130,9 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   }
   const api::Condition* before = api::FindCondition(builder.training().status, api::kTrainersReady);
   const bool fails = IsFailing(run);
-  std::optional<StoredBlocker> obstacle;  // may be the cause of a failure (ClassifyTrainerFailure)
-  if (run.job != nullptr && !AllRun(run)) obstacle = ReadObstacle(builder.training().status, job);
-  if (fails && obstacle) return;
+  std::optional<StoredBlocker> stored;  // may be the cause of a failure (ClassifyTrainerFailure)
+  if (run.job != nullptr && !AllRun(run)) stored = ReadStoredBlocker(builder.training().status, job);
+  if (fails && stored) return;
   if (const std::string holders = HoldersText(run); fails && !holders.empty()) {
     return builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, kHeldByContainers, holders);
   }
@@ -143,7 +143,7 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
   const char* under_way = was_ready ? kNotAllReady : kStarting;
-  std::string message = obstacle ? MessageWithObstacle(job, *obstacle) : "Job " + job;
+  std::string message = stored ? MessageWithBlocker(job, *stored) : "Job " + job;
   if (waits_for != nullptr) {
     const std::string holders = HoldersText(builder.world().trainer_runs(), status.incarnation);
     message = "Job " + job + (holders.empty() ? "" : ": " + holders);

@@ -16,7 +16,7 @@ namespace espalier::partitioner {
 namespace {
 
 // Returns metadata with empty entries for all types.
-GraphMetadata MakeEmptyNames(graph::GraphSchema schema) {
+GraphMetadata MakeEmptyMetadata(graph::GraphSchema schema) {
   GraphMetadata names;
   names.node_columns.resize(schema.num_node_types());
   names.node_splits.resize(schema.num_node_types());
@@ -123,7 +123,7 @@ Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const jo
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
-  GraphMetadata names = MakeEmptyNames(*std::move(schema));
+  GraphMetadata names = MakeEmptyMetadata(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
     names.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
     names.num_nodes[type] = source.nodes[type].count;
@@ -149,7 +149,7 @@ Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const jo
 }
 
 GraphMetadata CollectMetadata(const format::Manifest& manifest) {
-  GraphMetadata names = MakeEmptyNames(manifest.book.schema());
+  GraphMetadata names = MakeEmptyMetadata(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
     names.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
     names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));

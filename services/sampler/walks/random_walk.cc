@@ -117,13 +117,13 @@ class Walkers {
                          .draw = {.replace = true, .weight_column = options_.weight_column}};
     ASSIGN_OR_RETURN(const HopSample hop, graph_.SampleInEdges(query, deadline));
     const RelationSample& drawn = hop.relations[0];
-    std::vector<size_t> still_going;
+    std::vector<size_t> still_active;
     for (size_t i = 0; i < active_walks_.size(); ++i) {
       if (drawn.offsets[i] == drawn.offsets[i + 1]) continue;
       NodeAt(active_walks_[i], step + 1) = drawn.sources[drawn.offsets[i]];
-      still_going.push_back(active_walks_[i]);
+      still_active.push_back(active_walks_[i]);
     }
-    active_walks_ = std::move(still_going);
+    active_walks_ = std::move(still_active);
     return {};
   }
 

@@ -28,7 +28,7 @@ namespace espalier::storage {
 
 // An incomplete file. It may contain bytes that an earlier attempt has written.
 struct PartialFile {
-  int descriptor = -1;   // open for reading and writing; owned by GetOrMake
+  int descriptor = -1;   // open for reading and writing, at position 0; owned by GetOrMake
   std::string path;      // for messages
   bool resumed = false;  // the file contains bytes of an earlier attempt
 };
