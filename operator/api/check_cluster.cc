@@ -1,4 +1,4 @@
-// Checks a parsed spec field by field and collects all violations, so that a user sees them at once. A local path is
+// Checks a parsed spec field by field and collects all violations, so that a user sees them together. A local path is
 // accepted if, for every role that opens it, the pod template mounts a volume there in the role's program container.
 // For jobs with a script, volumes and mounts that could put other files in the script's place are refused.
 #include "operator/api/check_cluster.h"
@@ -31,7 +31,7 @@ std::vector<UriField> ListUriFields(const job::DistTraining& job) {
           {"spec.output.nodesUri", job.output_nodes_uri, {Role::kTrainer}}};
 }
 
-// Returns the path that `uri`, a plain path or a "file:" URI, names: normalized and without a trailing slash.
+// Returns the path in `uri` (a plain path or a "file:" URI), normalized and without a trailing slash.
 std::filesystem::path ToPath(const std::string& uri) {
   std::string path = uri;
   if (path.starts_with("file://")) {
@@ -134,8 +134,8 @@ void CheckContainerNames(const Spec& spec, Role role, std::vector<std::string>* 
 }
 
 // Refuses pod templates that could put other files in the script's place: volumes with the names of the script's
-// volumes, and mounts inside or around the script's folders. A mount around a folder could later contain a symbolic
-// link to other files.
+// volumes, and mounts inside or around the script's folders. If a volume is mounted around a folder, a symbolic link in
+// the volume could later replace the folder and lead to other files.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldName(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {

@@ -6,7 +6,7 @@
 
 namespace espalier::ctl::api {
 
-// Returns InvalidArgument with one line per violation, "spec.output.uri: ...", or OK.
+// Returns InvalidArgument with one line per violation ("spec.output.uri: ..."), or OK.
 espalier::Status CheckSpecForCluster(const Spec& spec);
 
 }  // namespace espalier::ctl::api

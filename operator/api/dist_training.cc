@@ -96,12 +96,12 @@ Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
   }
   const Json* spec = kube::Find(object, {"spec"});
   if (spec == nullptr || !spec->is_object()) {
-    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec that is an object");
+    return InvalidArgument("spec of DistTraining " + ToString(training.meta.key) + ": expected an object");
   }
   training.raw_spec = *spec;
   if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);
 
-  // The parsed spec depends on nothing but the spec and the job's name.
+  // The parsed spec depends only on raw_spec and the job's name.
   if (before != nullptr && before->meta.key.name == training.meta.key.name && before->raw_spec == training.raw_spec) {
     training.spec = before->spec;
     training.violations = before->violations;

@@ -80,8 +80,8 @@ RunPolicy EffectiveRunPolicy(const DistTraining& training);
 bool IsManagedByEspalier(const kube::Json& raw_spec);
 
 // Parses a DistTraining as the API server stores it. Returns InvalidArgument only if `object` is not a DistTraining
-// (another kind, invalid metadata, spec not an object). An invalid spec is not an error: the result has its
-// `violations`. Status fields of a wrong type count as unset.
+// (another kind, invalid metadata, spec not an object). An invalid spec is not an error: the result then has
+// `violations` and no `spec`. Status fields of a wrong type count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
 // Like ParseDistTraining(object). If name and spec equal those of `before`, copies its parsed spec or violations, which
 // saves most of the work. `before` may be any DistTraining.

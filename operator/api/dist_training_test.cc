@@ -153,7 +153,7 @@ TEST(ParseDistTrainingTest, ViolationsNameFieldsWithoutPositions) {
 TEST(ParseDistTrainingTest, RefusesNamesTooLongForChildObjects) {
   kube::Json object = ClusterDocument();
   object["metadata"]["name"] = std::string(41, 'a');
-  EXPECT_THAT(Parsed(object).violations, HasSubstr("metadata.name: expected a name of lower-case letters"));
+  EXPECT_THAT(Parsed(object).violations, HasSubstr("metadata.name: expected a name of at most 40 lower-case letters"));
 }
 
 TEST(ParseDistTrainingTest, TemplatesAreUnchanged) {

@@ -1,6 +1,6 @@
 // Program containers: the containers of a role's pod that run the role's program, numbered from 0. Container 0 is named
-// after the role. Pods of servers and trainers have `containersPerPod` program containers: "server", "server-1",
-// "server-2" if it is 3.
+// after the role. Pods of servers and trainers have `containersPerPod` program containers. If that is 3, a server pod
+// has "server", "server-1" and "server-2".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // ToJson leaves unset fields out, so that a server-side apply removes them from the stored status. Messages are
-// shortened, children are limited, and numbers that are not finite become 0 or are left out, because the API server
-// refuses a whole status if one value violates the schema.
+// shortened, only the first kMaxChildRefs children are written, and numbers that are not finite become 0 or are left
+// out, because the API server refuses a whole status if one value violates the schema.
 #include "operator/api/status.h"
 
 #include <algorithm>

@@ -65,7 +65,7 @@ struct ReplicaStatus {
 struct PartitionStatus {
   std::string hash;   // the partition key
   std::string uri;    // of the folder with manifest.json
-  double cut = 0;     // edges between different partitions / all edges, 0 to 1
+  double cut = 0;     // edge cut as a fraction of all edges, 0 to 1
   int64_t bytes = 0;  // of all partitions
   friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
 };
@@ -119,8 +119,8 @@ struct Status {
   std::optional<ScriptStatus> script;
   std::map<std::string, std::string> images;      // by role name, resolved when the job was accepted
   std::map<std::string, ReplicaStatus> replicas;  // by role name
-  int64_t trainer_replicas = 0;                   // of the current incarnation: the scale subresource's status
-  std::string selector;                           // the scale subresource's labelSelectorPath
+  int64_t trainer_replicas = 0;                   // of the current incarnation; the scale subresource returns it
+  std::string selector;                           // label selector of the trainers; the scale subresource returns it
   std::optional<kube::WallTime> started_at;       // last start or resumption; activeDeadlineSeconds counts from here
   std::optional<kube::WallTime> finished_at;
   std::optional<LastError> last_error;

@@ -50,7 +50,7 @@ std::optional<PartitionStatus> ReadPartition(const Json& status) {
                             .uri = kube::StringAt(json, {"uri"}),
                             .cut = NumberAt(json, {"cut"}),
                             .bytes = CountAt(json, {"bytes"})};
-  // A partition without a key or URI cannot be used. As it counts as unset, a partition Job finds it again.
+  // Without key or URI, counts as unset: the operator then takes them from the report of a partition Job.
   if (partition.hash.empty() || partition.uri.empty()) return std::nullopt;
   return partition;
 }

@@ -3,9 +3,9 @@
 //   espalier-reconcile-bench --jobs 200 --idle 5000
 //
 //   jobs/s          from the first creation until each job has all its children (the trainer Job is the last)
-//   CPU per job     processor time of the operator, of the fake API server and of the fake cluster, each by itself
+//   CPU per job     processor time, separately for the operator, the fake API server and the fake cluster
 //   reconcile p99   upper bound of the histogram bucket with the 99th percentile of the reconcile time of these jobs
-//   new job         with --idle suspended jobs present: from a job's creation until its partition Job exists
+//   new job         from a job's creation until its partition Job exists, beside N suspended jobs (--idle N)
 //   memory          peak of the process: operator, fake API server and fake cluster together
 #include <pthread.h>
 
@@ -42,7 +42,7 @@ void Create(client::ApiClient& client, const std::string& name, bool suspended) 
   ESPALIER_CHECK(created.ok()) << created.status().ToString();
 }
 
-// Blocks until `condition` returns true, and returns the timer's seconds then. Crashes after ten minutes.
+// Blocks until `condition` returns true, and then returns the timer's seconds. Crashes if they reach ten minutes.
 double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   while (!condition()) {
     ESPALIER_CHECK(timer.Seconds() < 600) << "not done after ten minutes";
@@ -51,7 +51,7 @@ double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   return timer.Seconds();
 }
 
-// Returns the smallest bucket bound of the histogram that is not below 99 % of the observations.
+// Returns the smallest bucket bound of the histogram that at least 99 % of the observations do not exceed.
 std::string Percentile99(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   std::vector<std::pair<std::string, double>> buckets;
@@ -147,7 +147,7 @@ void Run(int num_jobs, int num_idle, int workers) {
 
   std::printf("%-34s %d\n", "jobs", num_jobs);
   std::printf("%-34s %.1f\n", "jobs/s until all children exist", num_jobs / seconds);
-  std::printf("%-34s %.1f\n", "requests per job with its creation", static_cast<double>(requests) / num_jobs);
+  std::printf("%-34s %.1f\n", "requests per job, incl. creation", static_cast<double>(requests) / num_jobs);
   const auto print_cpu = [&](const char* what, double cpu_seconds) {
     std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
   };
@@ -158,7 +158,7 @@ void Run(int num_jobs, int num_idle, int workers) {
               (after.operator_process - before.operator_process) * 1000 / num_reconciles);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());
-  std::printf("%-34s %.3f s (%d idle jobs)\n", "new job after idle jobs", new_seconds, num_idle);
+  std::printf("%-34s %.3f s (%d idle jobs)\n", "new job until its partition Job", new_seconds, num_idle);
   std::printf("%-34s %.0f MB\n", "peak memory of the process",
               static_cast<double>(telemetry::PeakResidentBytes()) / 1e6);
   controller.Stop(Deadline::After(std::chrono::seconds(30)));
@@ -170,7 +170,7 @@ void Run(int num_jobs, int num_idle, int workers) {
 int main(int argc, char** argv) {
   CLI::App app{"Measures the operator's controller against a fake API server."};
   int jobs = 200, idle = 5000, workers = espalier::ctl::controller::ControllerOptions().num_workers;
-  app.add_option("--jobs", jobs, "DistTrainings that are created at once")->check(CLI::Range(1, 100000));
+  app.add_option("--jobs", jobs, "DistTrainings to create, without a pause")->check(CLI::Range(1, 100000));
   app.add_option("--idle", idle, "suspended DistTrainings that exist when a new one is created")
       ->check(CLI::Range(0, 100000));
   app.add_option("--workers", workers, "worker threads of the controller, as in espalier-operator")

@@ -1,5 +1,5 @@
 // All calls go through SendWithRetries, which takes a token of the rate limit, sends the request and decides about a
-// retry. A request without a response is sent once more if that is safe, which follows from the transport's code
+// retry. A request without a response is sent once more if that is safe, which follows from the transport's status code
 // (FailedPrecondition: not executed; Unavailable: perhaps executed) and from HttpRequest::repeatable. A response 429 or
 // 503 with Retry-After is followed by up to kMaxRepeats retries. ListPages halves the page size when a page is too
 // large for the transport or the parser.
@@ -24,7 +24,7 @@ using std::chrono::seconds;
 constexpr int kMaxRepeats = 10;
 constexpr nanoseconds kStopInterval = std::chrono::milliseconds(100);  // longest delay until Stop is noticed
 
-// Returns the call for messages: "GET pods default/x".
+// Returns a description of the call for error messages: "GET pods default/x".
 std::string DescribeCall(const char* verb, const Resource& resource, const ObjectKey& key) {
   return std::string(verb) + " " + std::string(resource.plural) + " " + kube::ToString(key);
 }
@@ -114,7 +114,7 @@ Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
   Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
             .continue_token = kube::StringAt(list, {"metadata", "continue"})};
   const auto items = list.find("items");
-  if (items == list.end() || items->is_null()) return page;  // Go writes an empty slice as null
+  if (items == list.end() || items->is_null()) return page;  // Go writes a nil slice as null
   if (!items->is_array()) return Internal("items is not a list");
   for (Json& item : *items) {
     if (!item.is_object()) return Internal("an item is not an object");

@@ -1,12 +1,12 @@
 // A client of the Kubernetes API: sends the requests of kube/request.h over a transport, with rate limit and retries.
 //
-// Guarantees: Every call ends by its deadline. If a 429 or 503 response has a Retry-After header in seconds, the
-// request is retried after that time, at most 10 times and within the deadline. After a broken connection the request
-// is retried once, if it is repeatable or was not completely sent. The client has no other retries. The transport
-// retries once after a 401 and, if it could not write a request to a reused connection, once on a new one. Every
-// request, including the client's retries but not the transport's, takes a token of the rate limit. If a connection
-// breaks, the server may have executed the request: a caller that creates objects must choose their names, so that a
-// second create returns AlreadyExists.
+// Guarantees: Every call ends within ApiClientOptions::call_timeout, a list within this time for each page. If a 429 or
+// 503 response has a Retry-After header in seconds, the request is retried after that time, at most 10 times and within
+// the call_timeout. After a broken connection the request is retried once, if it is repeatable or was not completely
+// sent. The client has no other retries. The transport retries once after a 401 and, if it could not write a request to
+// a reused connection, once on a new one. Every request, including the client's retries but not the transport's, takes
+// a token of the rate limit. If a connection breaks, the server may have executed the request: a caller that creates
+// objects must choose their names, so that a second create returns AlreadyExists.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct ApiClientOptions {
   std::string field_manager = "espalier-operator";
   double qps = 50;     // requests per second; 0: no limit
   double burst = 100;  // requests at once after a pause
-  // Time limit of each call, and of each page of a list, including retries and the wait for the rate limit.
+  // Time limit of a call (for a list: of each page), including retries and the wait for the rate limit.
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);
 };
 
@@ -67,7 +67,7 @@ class ApiClient {
 
   // Returns AlreadyExists if an object has the name.
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
-  // Creates an object that the server answers but does not store (TokenReview, SubjectAccessReview), and returns it
+  // Sends an object that the server evaluates but does not store (TokenReview, SubjectAccessReview), and returns it
   // with the status that the server has filled in. The object has no metadata. Error messages do not contain the
   // object.
   Result<kube::Json> Review(const kube::Resource& resource, const kube::Json& object);

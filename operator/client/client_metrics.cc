@@ -10,7 +10,7 @@ void ClientMetrics::Count(const std::string& method, int code, std::chrono::nano
       .Add();
   registry
       .AddHistogram("rest_client_request_duration_seconds",
-                    "Time from sending a request to its response; for a watch, to its first byte.",
+                    "Time from sending a request to its response; for a watch, to the response headers.",
                     {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, {{"verb", method}})
       .Observe(std::chrono::duration<double>(duration).count());
 }

@@ -28,7 +28,7 @@ class CredentialsSource {
  public:
   virtual ~CredentialsSource() = default;
   // Returns the current credentials. May read a file, or wait for a program until the deadline. If the source cannot be
-  // read, earlier credentials stay in use unless they are known to be invalid.
+  // read, returns earlier credentials; only the source of an exec plugin does not return expired or rejected ones.
   virtual Result<Credentials> Get(Deadline deadline) = 0;
   // Reports that the server returned 401 for the credentials from Get. Makes the next Get read the source again.
   virtual void Reject() = 0;
@@ -39,8 +39,8 @@ std::shared_ptr<CredentialsSource> MakeFixedCredentials(Credentials credentials)
 // Returns a source that reads a token from a file, for example one that the kubelet renews. The file is read again
 // every minute and after Reject.
 std::shared_ptr<CredentialsSource> MakeTokenFileSource(std::string path, Clock& clock = Clock::Real());
-// Returns a source that reads a client certificate and its key from files, again every minute and after Reject. While
-// the two files do not match, the old pair stays in use.
+// Returns a source that reads a client certificate and its key from files. They are read again every minute and after
+// Reject. While the two files do not match, the old pair stays in use.
 std::shared_ptr<CredentialsSource> MakeCertificateFileSource(std::string certificate_path, std::string key_path,
                                                              Clock& clock = Clock::Real());
 // Returns a source with the token of one source and the certificate of another.

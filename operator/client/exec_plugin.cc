@@ -1,6 +1,6 @@
-// Get starts a run when the credentials are about to expire, on a thread that stores the result in Finish. Callers wait
-// for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish hold mutex_ while they
-// change the state; the run itself does not hold it.
+// When the credentials are about to expire, Get starts a run of the plugin on a thread that passes the result to
+// Finish. Callers wait for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish
+// hold mutex_ while they change the state; the run itself does not hold it.
 #include "operator/client/exec_plugin.h"
 
 #include <optional>

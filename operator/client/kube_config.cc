@@ -92,8 +92,8 @@ Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
   return ResolveAuthorities(cluster, connection);
 }
 
-// Returns the source of the client certificate, or null if there is none. Data takes precedence over the file of the
-// same field. The certificate and the key are read again from time to time only if both are in files.
+// Returns the source of the client certificate, or null if there is none. A *-data field takes precedence over a file.
+// The certificate and the key are read again from time to time only if both are in files.
 Result<std::shared_ptr<CredentialsSource>> MakeCertificateSource(const KubeUser& user) {
   const bool has_certificate = !user.certificate_pem.empty() || !user.certificate_file.empty();
   const bool has_key = !user.key_pem.empty() || !user.key_file.empty();
@@ -155,7 +155,8 @@ Status CheckExec(const KubeExec& exec) {
     return InvalidArgument("exec.apiVersion is neither client.authentication.k8s.io/v1 nor .../v1beta1");
   }
   const std::string& mode = exec.interactive_mode;
-  if (mode == "Always") return InvalidArgument("exec.interactiveMode is Always, but there is no terminal");
+  if (mode == "Always")
+    return InvalidArgument("exec.interactiveMode is Always, but the plugin runs without a terminal");
   if (mode == "Never" || mode == "IfAvailable") return {};
   if (mode.empty() && exec.api_version.ends_with("/v1beta1")) return {};
   return InvalidArgument("exec.interactiveMode is neither Never nor IfAvailable");
@@ -214,7 +215,7 @@ Status Impersonate(const KubeOverrides& overrides, Connection* connection) {
   if (!overrides.as_groups.empty()) connection->impersonate_groups = overrides.as_groups;
   const bool needs_user = !connection->impersonate_groups.empty() || !connection->impersonate_uid.empty();
   if (needs_user && connection->impersonate_user.empty())
-    return InvalidArgument("as-groups or as-uid is set without as");
+    return InvalidArgument("'as-groups' or 'as-uid' is set without 'as'");
   return {};
 }
 

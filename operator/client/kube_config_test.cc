@@ -137,7 +137,7 @@ TEST_F(KubeConfigMergeTest, FlagsOverrideFiles) {
             "https first.test 443 token insecure server_name=y");
   EXPECT_EQ(load(both, {.as = "jane", .as_uid = "7", .as_groups = {"a", "b"}}),
             "https first.test 443 token as=jane uid=7 groups=a,b");
-  EXPECT_THAT(load(both, {.as_groups = {"a"}}), HasSubstr("as-groups or as-uid is set without as"));
+  EXPECT_THAT(load(both, {.as_groups = {"a"}}), HasSubstr("'as-groups' or 'as-uid' is set without 'as'"));
   // Without a file, a server and a token suffice.
   const std::string missing = folder_.path() + "/missing";
   EXPECT_EQ(load({missing}, {.server = "https://other.test", .token = "t"}), "https other.test 443 token");

@@ -1,8 +1,8 @@
-// Each action is one or more requests with preconditions. The uid in an applied object makes the update of a deleted
-// child a conflict. The resourceVersion in the status write makes it fail if the DistTraining has changed since it was
-// read. The uid in a deletion protects a new object of the same name. Before the first deletion of a plan, the
-// DistTraining is read from the API server, because a cache may be minutes behind. Refusals (errors that a retry alone
-// does not resolve) are stored in JobMemory for the next plan.
+// Each action is one or more requests with preconditions. The uid in an applied object makes the update fail with a
+// conflict if the child was deleted. The resourceVersion in the status write makes it fail if the DistTraining has
+// changed since it was read. The uid in a deletion protects a new object of the same name. Before the first deletion of
+// a plan, the DistTraining is read from the API server, because a cache may be minutes behind. Refusals (errors that a
+// retry alone does not resolve) are stored in JobMemory for the next plan.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -20,8 +20,8 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// A refused template is tried again after this time, because quotas and admission rules change without a change of the
-// document. The plan requeues the job a little later.
+// The first plan after this time checks a refused template again, because quotas and admission rules change without a
+// change of the document. The requeue interval (kTemplateRetryInterval) is a little longer.
 constexpr std::chrono::seconds kRefusalLifetime{8};
 
 kube::ApplyOptions MakeForcedApplyOptions() {
@@ -193,8 +193,8 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
   return HandleExisting(round, *action.resource, existing);
 }
 
-// Handles an object that exists although no cache shows it. If it is this job's, it is recorded like a new child: the
-// response to its creation was lost, or its labels were removed. If it has another owner, it is not changed, and the
+// Handles an object that exists although no cache shows it. If it is this job's (the response to its creation was lost,
+// or its labels were removed), it is recorded like a new child. If it has another owner, it is not changed, and the
 // next plan waits until the name is free.
 Status Applier::HandleExisting(Round& round, const kube::Resource& resource, const kube::Json& existing) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(existing));
@@ -204,8 +204,8 @@ Status Applier::HandleExisting(Round& round, const kube::Resource& resource, con
   return AlreadyExists(round.subject + " exists and is not this job's");
 }
 
-// Records the child's version as written, so that the stale guard waits until the cache shows it. First restores labels
-// that the child lacks. Another writer may have removed them, for example a policy engine that sets its own managed-by
+// Records the write of the child, so that the stale guard waits until the cache shows it. First restores labels that
+// the child lacks. Another writer may have removed them, for example a policy engine that sets its own managed-by
 // label on all objects; a watch then reports the child as deleted and never reports it again. A merge patch with
 // resourceVersion changes only the labels, because most other fields of a Job are immutable.
 Status Applier::RecordChild(Round& round, const kube::Resource& resource, const kube::Json& child) {
@@ -329,7 +329,7 @@ Status Applier::Run(Round& round, const plan::DryRunTemplates& action) {
   return Status();
 }
 
-// The patch contains the resourceVersion that it was made for, because Kueue writes the same lists.
+// The patch contains the resourceVersion that it was made for, because it replaces lists that Kueue also writes.
 Status Applier::Run(Round& round, const plan::PatchWorkloadStatus& action) {
   round.subject = Describe(kube::kWorkloads, action.key);
   const Result<kube::Json> written = client_.MergePatchStatus(kube::kWorkloads, action.key, action.patch);

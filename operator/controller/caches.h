@@ -15,13 +15,13 @@
 
 namespace espalier::ctl::controller {
 
-// A DistTraining as JSON text, with the few fields that are needed without parsing it. A parsed one takes ten times the
-// memory, and of thousands of jobs most are idle.
+// A DistTraining as JSON text, with the few fields that are needed without parsing it. Parsed, it would take ten times
+// the memory, and if there are thousands of jobs, most are idle.
 struct TrainingRecord {
   kube::ObjectMeta meta;
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
-  bool has_program = false;  // spec.trainers.program is set: its trainers report no progress
+  bool has_program = false;  // spec.trainers.program is set, so the trainers report no progress
   bool is_ours = true;       // false: another controller manages the job (runPolicy.managedBy)
   size_t fingerprint = 0;    // hash of `object` without status.progress and resourceVersion
   std::string object;        // the whole resource as JSON, without managedFields and kubectl's last-applied annotation

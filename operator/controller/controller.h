@@ -1,4 +1,4 @@
-// The reconciler of DistTrainings: observes, plans and applies, over caches, a work queue and an API client.
+// The reconciler of DistTrainings: observes, plans and applies, with caches, a work queue and an API client.
 //
 // One reconcile of a job: read the caches, send GET requests for objects that no cache contains (observe.h), make a
 // plan (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from

@@ -47,8 +47,8 @@ std::optional<api::Role> FindRole(const kube::Json& child) {
 }
 
 // Returns all violations of the policy, one line each, so that the user sees all of them at once. The document's part
-// of every role is checked, even if the role has no pods now: its image is stored in status.images, and would later be
-// allowed like an image that the operator adds itself.
+// of every role is checked, even if the role has no pods now: status.images keeps the role's image after it is removed
+// from the document, and later pods of the role would get it unchecked, like an image that the operator adds itself.
 Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::DryRunTemplates& action,
                                          const api::DistTraining& training, const PodPolicy& policy) {
   const ReadSecretLabels read_labels =
@@ -79,8 +79,8 @@ Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::
     if (part != nullptr) RETURN_IF_ERROR(check(role, *part));
   }
   if (training.spec) {
-    const std::vector<std::string> of_script = FindScriptPolicyViolations(policy, *training.spec);
-    lines.insert(lines.end(), of_script.begin(), of_script.end());
+    const std::vector<std::string> script_violations = FindScriptPolicyViolations(policy, *training.spec);
+    lines.insert(lines.end(), script_violations.begin(), script_violations.end());
   }
   return absl::StrJoin(lines, "\n");
 }
@@ -133,9 +133,11 @@ bool BeginsWithField(const std::string& path, const std::string& field) {
 // nullopt if no field of the role sets it, or if the role's template sets it too. (A template cannot set the image.)
 std::optional<std::string> FindContainerField(const kube::Json& container, const api::RoleSpec& role,
                                               const std::string& path) {
-  const kube::Json* const of_template =
+  const kube::Json* const template_container =
       FindItemByName(kube::ListAt(role.pod_template, {"spec", "containers"}), kube::StringAt(container, {"name"}));
-  const auto is_in_template = [&](const char* field) { return of_template != nullptr && of_template->contains(field); };
+  const auto is_in_template = [&](const char* field) {
+    return template_container != nullptr && template_container->contains(field);
+  };
   if (BeginsWithField(path, "resources") && !role.resources.empty() && !is_in_template("resources")) return path;
   if (BeginsWithField(path, "image") && !role.image.empty()) return path;
   const auto variable = SplitItemPath(path, "env", kube::ListAt(container, {"env"}));
@@ -162,9 +164,9 @@ std::string ToDocumentPath(const kube::Json& child, const api::DistTraining& tra
   constexpr std::string_view kSpec = ".spec";
   const std::string field = std::string("spec.") + api::FieldName(role);
   if (!path.starts_with(kSpec)) return field + ".template" + path;
-  const std::string of_pod = path.substr(kSpec.size());
+  const std::string pod_path = path.substr(kSpec.size());
   const kube::Json& containers = kube::ListAt(child, {"spec", "template", "spec", "containers"});
-  if (const auto container = SplitItemPath(of_pod, "containers", containers)) {
+  if (const auto container = SplitItemPath(pod_path, "containers", containers)) {
     const kube::Json* const found = FindItemByName(containers, container->name);
     if (training.spec && found != nullptr && container->name == api::ToString(role)) {
       if (const auto below = FindContainerField(*found, training.spec->role(role), container->rest))
@@ -173,7 +175,7 @@ std::string ToDocumentPath(const kube::Json& child, const api::DistTraining& tra
     return field + ".template.spec" + FormatItemPath("containers", *container);
   }
   if (training.spec) {
-    if (const auto below = FindPodField(training.spec->role(role), of_pod)) return field + *below;
+    if (const auto below = FindPodField(training.spec->role(role), pod_path)) return field + *below;
   }
   return field + ".template" + path;
 }
@@ -195,7 +197,8 @@ class DryRunner {
     // template.
     const kube::ObjectKey key{training_.meta.key.name_space, kube::StringAt(child.object, {"metadata", "name"})};
     const Result<kube::Json> there = client_.Get(*child.resource, key);
-    // If there was an object of another owner, it has just been deleted, so the child is sent again.
+    // No object has the name now. The refusal may have been about one that has just been deleted, so the child is sent
+    // again.
     if (there.status().code() == StatusCode::kNotFound) return Send(child);
     if (!there.ok()) return there.status().While("dry run of the templates");
     ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*there));

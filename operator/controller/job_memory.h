@@ -18,10 +18,11 @@ namespace espalier::ctl::controller {
 // How long facts about a Secret are valid. The deletion of a Secret is noticed after at most this time.
 inline constexpr std::chrono::minutes kCertificatesLifetime{10};
 // How long messages of events are valid: a little less than the shortest requeue time of a plan that waits for events.
-// The requeued reconcile therefore reads the events again. Earlier reconciles, for example because pods start, do not.
+// The requeued reconcile therefore reads the events again. A reconcile before that, for example when a pod starts, uses
+// the stored messages.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
-// How long a ResourceFlavor is valid. Kueue does not change which flavors an admitted Workload uses.
+// How long the contents of a ResourceFlavor are valid. Which flavors an admitted Workload uses never changes.
 inline constexpr std::chrono::minutes kFlavorsLifetime{10};
 
 // Facts about the Secrets with certificates: dates and fingerprints, never contents.
@@ -60,13 +61,14 @@ class JobMemory {
   std::optional<plan::Observed::Queue::Flavor> FindFlavor(const kube::ObjectKey& job, const std::string& uid,
                                                           const std::string& name);
 
-  // Stores the result of a dry run. After `lifetime`, FindDryRun returns it with is_due set; nullopt: never.
+  // Stores the result of a dry run. After `lifetime`, FindDryRun returns it with is_due set; without a lifetime, is_due
+  // is never set.
   void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
                       std::optional<std::chrono::seconds> lifetime = std::nullopt);
   std::optional<plan::Observed::DryRun> FindDryRun(const kube::ObjectKey& job, const std::string& uid);
 
-  // Stores the API server's refusal of the last action; nullopt: it was not refused. Returns whether the refusal
-  // differs from the stored one; if only numbers in the message differ, it does not.
+  // Stores the API server's refusal of an action of the last plan; nullopt: no action was refused. Returns whether the
+  // refusal differs from the stored one; if only numbers in the message differ, it does not.
   bool RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
                        std::optional<plan::Observed::Refusal> refusal);
   std::optional<plan::Observed::Refusal> FindRefusal(const kube::ObjectKey& job, const std::string& uid);

@@ -17,8 +17,9 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
     : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Writes of DistTraining statuses.")),
       progress_polls(
           registry.AddCounter("espalier_operator_progress_polls_total", "Requests to trainers for their progress.")),
-      progress_failures(registry.AddCounter("espalier_operator_progress_failures_total",
-                                            "Progress requests without the expected response.")),
+      progress_failures(
+          registry.AddCounter("espalier_operator_progress_failures_total",
+                              "Progress requests without the expected response, and failed writes of progress.")),
       registry_(registry),
       restarts_(registry.AddCounter("espalier_operator_restarts_total",
                                     "Incarnations of trainers after the first one of their job.")),
@@ -63,8 +64,8 @@ void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingR
   labels["phase"] = ToPhaseLabel(jobs_, *after);
   // The old gauge is removed before the new one is added, because an empty phase and Pending have the same series.
   job.info.reset();
-  job.info =
-      registry_.AddTemporaryGauge("espalier_operator_job_info", "1 for each DistTraining and its phase.", labels);
+  job.info = registry_.AddTemporaryGauge("espalier_operator_job_info",
+                                         "Always 1; the label phase is the DistTraining's phase.", labels);
   job.info->Set(1);
 }
 

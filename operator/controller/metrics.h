@@ -20,7 +20,8 @@ class ControllerMetrics {
   // Updates the series of the job and the number of jobs by phase after a change in the cache. `before` is null for a
   // new job, `after` for a deleted one. Jobs of other controllers are ignored.
   void OnTraining(const TrainingRecord* before, const TrainingRecord* after);
-  // Counts the differences between a job's stored status `before` and the status `after`, which was just written.
+  // Increments the counters of status writes, restarts, failures and finished jobs. `before` is the job's stored status
+  // before the write of `after`.
   void OnStatus(const api::Status& before, const api::Status& after);
 
   telemetry::Counter status_writes;

@@ -15,7 +15,7 @@
 namespace espalier::ctl::controller {
 namespace {
 
-// The number of events per object whose messages are used, newest first.
+// Per object, the messages of at most this number of events are used: the newest ones.
 constexpr int kMaxEvents = 20;
 
 // Returns the object, or nullopt if it does not exist.
@@ -65,7 +65,8 @@ bool IsMountFailure(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }
 
-// The maximum ages are longer than the retry intervals: at most 17 minutes for controllers, 2 minutes for kubelets.
+// The maximum ages are longer than the retry intervals, which are at most 17 minutes for controllers and 2 minutes for
+// kubelets.
 constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate, std::chrono::minutes(60)};
 constexpr EventKind kMountFailures{"type=Warning", IsMountFailure, std::chrono::minutes(5)};
 
@@ -150,8 +151,8 @@ Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Ob
   return Status();
 }
 
-// Returns the name of the Secret, and those of `wanted.keys` that it lacks; no keys if it does not exist. Returns
-// nullopt if no key is missing.
+// Returns the name of the Secret with those of `wanted.keys` that the Secret lacks, or without keys if there is no such
+// Secret. Returns nullopt if the Secret has all keys.
 std::optional<plan::Observed::MissingSecret> FindMissingKeys(const SecretReference& wanted,
                                                              const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};

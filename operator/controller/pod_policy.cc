@@ -182,24 +182,25 @@ std::vector<std::string> FindScriptPolicyViolations(const PodPolicy& policy, con
                          "' is not allowed here for a job with a script: " +
                          (policy.script_endpoint.empty() ? "omit it" : "expected " + policy.script_endpoint));
   }
-  // Without an endpoint, the region selects the AWS partition: bucket names of China and of GovCloud are separate.
+  // Without an endpoint, the region selects the AWS partition. In that of China or of GovCloud, a bucket of the same
+  // name is another bucket.
   if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
     violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
                          "' is not allowed here for a job with a script: omit it");
   }
   for (const api::Role role : {api::Role::kPartitioner, api::Role::kTrainer}) {
     const Json& partial = spec.role(role).pod_template;
-    const std::string of_template = std::string("spec.") + api::FieldName(role) + ".template.spec.";
+    const std::string template_path = std::string("spec.") + api::FieldName(role) + ".template.spec.";
     const Json& init_containers = kube::ListAt(partial, {"spec", "initContainers"});
     for (size_t i = 0; i < init_containers.size(); ++i) {
       if (kube::StringAt(init_containers[i], {"name"}) != api::kScriptContainer) continue;
-      violations.push_back(of_template + "initContainers[" + std::to_string(i) +
+      violations.push_back(template_path + "initContainers[" + std::to_string(i) +
                            "]: the init container that fetches the script must not be changed here: omit it");
     }
     // These fields can make the name of the object store resolve to another address.
     for (const char* const name : {"hostAliases", "dnsConfig", "dnsPolicy"}) {
       if (kube::Find(partial, {"spec", name}) == nullptr) continue;
-      violations.push_back(of_template + name + ": is not allowed here for a job with a script: omit it");
+      violations.push_back(template_path + name + ": is not allowed here for a job with a script: omit it");
     }
   }
   return violations;

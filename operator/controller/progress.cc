@@ -1,7 +1,7 @@
-// One thread wakes at each interval and polls the running jobs, with up to num_threads threads. A poll is a plain HTTP
-// request to a pod IP, which another pod may have by now, so a response counts only if it contains this job's uid and
-// incarnation. A write has the resourceVersion in the cache as precondition: if the trainer has ended since then, its
-// final progress must not be overwritten.
+// A thread wakes at each interval and polls the running jobs, together with up to num_threads - 1 others. A poll is a
+// plain HTTP request to a pod IP, which another pod may have by now, so a response counts only if it contains this
+// job's uid and incarnation. A write has the cached resourceVersion as precondition, so that it does not overwrite the
+// final progress of a trainer that has ended meanwhile.
 #include "operator/controller/progress.h"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ void ProgressPoller::PollOnce() {
     return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
   ForgetOtherJobs(trainings);
-  // With several threads, so that a trainer that does not respond does not delay all other polls by its timeout.
+  // Several threads poll, so that a trainer that does not respond does not delay all other polls by its timeout.
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < trainings.size(); i = next++) {

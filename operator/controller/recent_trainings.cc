@@ -1,7 +1,7 @@
-// An LRU cache: a list in order of last use, and a map from job to list position. Read returns an entry's training only
-// for the record with the same address. It parses any other record of the job, except that it copies the entry's parsed
-// spec if name and spec are equal. An entry holds a reference to its record, so the address cannot be reused while the
-// entry exists.
+// An LRU cache: a list in order of last use, and a map from job to list position. Read returns the training of the
+// job's entry if `record` is the entry's record, compared by address. Otherwise it parses `record`, but copies the
+// entry's parsed spec if name and spec are equal. An entry holds a reference to its record, so the address cannot be
+// reused while the entry exists.
 #include "operator/controller/recent_trainings.h"
 
 namespace espalier::ctl::controller {

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto before = espalier::ctl::kube::ParseJson(parsed->effective_json);
     const auto after = espalier::ctl::kube::ParseJson(again->effective_json);
     ESPALIER_CHECK(before.ok() && after.ok() && *before == *after);  // the order of fields may differ
-    // A document without defaults is also the same job.
+    // Without the fields that have their default, the document is still the same job.
     const auto shortest = ParseJob("job.json", WithoutDefaults(parsed->effective_json), {}, runs_on);
     ESPALIER_CHECK(shortest.ok()) << shortest.status().ToString();
     const auto back = espalier::ctl::kube::ParseJson(shortest->effective_json);

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const espalier::Result<Json> json = ParseJson(text);
   if (!json.ok()) return 0;
-  // Printed JSON parses to the same value, also as printed for server-side apply.
+  // The texts that Print and ApplyRequest write parse to the same value.
   const espalier::Result<Json> again = ParseJson(Print(*json));
   ESPALIER_CHECK(again.ok() && *again == *json);
   const espalier::Result<Json> applied = ParseJson(ApplyRequest(kPods, *json, {}).body);

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ESPALIER_CHECK(cluster.ca_file.empty() || cluster.ca_file.front() == '/');
     }
   }
-  // The same bytes as the output of a plugin.
+  // Parses the same bytes as if they were the output of a plugin.
   const auto credential = ParseExecCredential(text, "client.authentication.k8s.io/v1");
   ESPALIER_CHECK(!credential.ok() || !credential->credentials.bearer_token.empty() ||
                  !credential->credentials.client_certificate_pem.empty());

@@ -1,5 +1,5 @@
-// Fuzzes the bytes of a watch: passes them to a LineBuffer in chunks, as a network would, and parses the lines that
-// come out as events.
+// Fuzzes the bytes of a watch: passes them to a LineBuffer in chunks, as a network would, and parses each line that the
+// buffer returns as a watch event.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -64,9 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool is_refused = AppendInChunks(text, buffer) == LineBuffer::Appended::kRefused;
   buffer.End({});
 
-  const espalier::Deadline passed = espalier::Deadline::At({});  // the buffer is complete, so no call has to wait
+  const espalier::Deadline expired = espalier::Deadline::At({});  // the buffer is complete, so no call has to wait
   for (const std::string_view expected : SplitLines(text)) {
-    const auto line = buffer.NextLine(passed);
+    const auto line = buffer.NextLine(expired);
     if (!line.ok()) {
       ESPALIER_CHECK(is_refused && line.status().code() == espalier::StatusCode::kResourceExhausted);
       return 0;
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ESPALIER_CHECK(line->has_value() && **line == expected && expected.size() <= kMaxLineBytes);
     CheckLine(**line);
   }
-  const auto end = buffer.NextLine(passed);
+  const auto end = buffer.NextLine(expired);
   ESPALIER_CHECK(is_refused ? !end.ok() : end.ok() && !end->has_value());
   return 0;
 }

@@ -1,5 +1,5 @@
 // ToStatusCode implements the table in api_error.h. A Status object may lack its code or its reason: kReasons supplies
-// the missing one. All texts are truncated, because conditions and logs contain them.
+// the missing one. Reasons, fields and messages are truncated, because conditions and logs contain them.
 #include "operator/kube/api_error.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string ToOneLine(std::string_view text) {
   return Truncate(std::move(line), kMaxForeignBytes);
 }
 
-// Pairs of an HTTP code and a reason of the API server. The first pair with a code or reason counts.
+// Pairs of an HTTP code and a reason of the API server. If a code is in several pairs, the first one counts.
 struct CodeAndReason {
   int code;
   const char* reason;

@@ -22,8 +22,8 @@ std::optional<FieldManager> FindFieldManager(const Json& object, JsonPath field)
   std::optional<FieldManager> last;
   for (const Json& entry : ListAt(object, {"metadata", "managedFields"})) {
     if (!StringAt(entry, {"subresource"}).empty() || !Owns(entry, field)) continue;
-    FieldManager manager{.name = StringAt(entry, {"manager"}), .since = TimeAt(entry, {"time"})};
-    if (!last || manager.since >= last->since) last = std::move(manager);
+    FieldManager manager{.name = StringAt(entry, {"manager"}), .last_write = TimeAt(entry, {"time"})};
+    if (!last || manager.last_write >= last->last_write) last = std::move(manager);
   }
   return last;
 }

@@ -12,7 +12,7 @@ namespace espalier::ctl::kube {
 
 struct FieldManager {
   std::string name;
-  std::optional<WallTime> since;  // time of the manager's last write, which may be of another field
+  std::optional<WallTime> last_write;  // time of the manager's last write, which may be of another field
   friend bool operator==(const FieldManager&, const FieldManager&) = default;
 };
 

@@ -24,7 +24,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 
   Json Root() && { return std::move(root_); }
   const std::string& error() const { return error_; }
-  bool has_too_many() const { return num_values_ > kMaxJsonValues; }
+  bool has_too_many_values() const { return num_values_ > kMaxJsonValues; }
 
   bool null() override { return AddScalar(nullptr); }
   bool boolean(bool value) override { return AddScalar(value); }
@@ -101,8 +101,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     if (object.is_object()) object[kTooDeepMark] = true;
   }
 
-  // Adds the value and returns its address, or null if there are too many values. The address stays valid while the
-  // value is open, because only the last item of an array is ever open.
+  // Adds the value and returns its address, or null if there are too many values. The address stays valid until the
+  // value is complete, because an array that contains it gets its next item only then.
   Json* Add(Json value) {
     if (++num_values_ > kMaxJsonValues) {
       Fail("more than " + std::to_string(kMaxJsonValues) + " values");
@@ -134,7 +134,7 @@ Result<Json> Parse(std::string_view text, TreeBuilder builder) {
                            std::to_string(kMaxJsonBytes));
   }
   if (!Json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
-    return builder.has_too_many() ? ResourceExhausted(builder.error()) : InvalidArgument(builder.error());
+    return builder.has_too_many_values() ? ResourceExhausted(builder.error()) : InvalidArgument(builder.error());
   }
   return std::move(builder).Root();
 }

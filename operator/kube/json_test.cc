@@ -51,13 +51,13 @@ TEST(JsonTest, RefusesDeepNestingWithoutRecursion) {
   EXPECT_THAT(ErrorOf(Repeated("{\"a\":", 1'000'000)), HasSubstr("nests deeper than 100 levels"));
 }
 
-// One object of a list nests too deep; with a million levels, a recursive parser would overflow the stack.
+// One object of a list nests too deep; with 100,000 levels, a recursive parser would overflow the stack.
 TEST(JsonTest, TooDeepObjectDoesNotAffectOthers) {
   const auto object_of = [](const std::string& name, const std::string& spec) {
     return R"({"metadata":{"name":")" + name + R"("},"spec":)" + spec + R"(,"tail":1})";
   };
   const auto nested = [](int levels) { return Repeated("{\"a\":[", levels) + Repeated("]}", levels); };
-  for (const int levels : {60, 1'000'000}) {
+  for (const int levels : {60, 100'000}) {
     const std::string text = R"({"items":[)" + object_of("a", "{}") + "," + object_of("b", nested(levels)) + "," +
                              object_of("c", nested(40)) + R"(],"metadata":{"resourceVersion":"7"}})";
     const Result<Json> list = ParseObjects(text, ObjectsIn::kList);

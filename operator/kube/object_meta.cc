@@ -9,14 +9,14 @@ const Json* FindField(const Json& meta, std::string_view field) {
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
-Status WrongTypeError(std::string_view field, const char* expected) {
+Status InvalidFieldError(std::string_view field, const char* expected) {
   return InvalidArgument("metadata." + std::string(field) + " is not " + expected);
 }
 
 Status ReadString(const Json& meta, std::string_view field, std::string* text) {
   const Json* const found = FindField(meta, field);
   if (found == nullptr) return {};
-  if (!found->is_string()) return WrongTypeError(field, "a string");
+  if (!found->is_string()) return InvalidFieldError(field, "a string");
   *text = found->get_ref<const std::string&>();
   return {};
 }
@@ -24,7 +24,7 @@ Status ReadString(const Json& meta, std::string_view field, std::string* text) {
 Status ReadInteger(const Json& meta, std::string_view field, int64_t* number) {
   if (FindField(meta, field) == nullptr) return {};
   const std::optional<int64_t> found = IntegerAt(meta, {field});
-  if (!found.has_value()) return WrongTypeError(field, "an integer");
+  if (!found.has_value()) return InvalidFieldError(field, "an integer");
   *number = *found;
   return {};
 }
@@ -34,7 +34,7 @@ Status ReadTime(const Json& meta, std::string_view field, std::optional<WallTime
   RETURN_IF_ERROR(ReadString(meta, field, &text));
   if (text.empty()) return {};
   const Result<WallTime> parsed = ParseTime(text);
-  if (!parsed.ok()) return WrongTypeError(field, "a time");
+  if (!parsed.ok()) return InvalidFieldError(field, "a time");
   *time = *parsed;
   return {};
 }
@@ -42,9 +42,9 @@ Status ReadTime(const Json& meta, std::string_view field, std::optional<WallTime
 Status ReadStrings(const Json& meta, std::string_view field, std::map<std::string, std::string>* strings) {
   const Json* const found = FindField(meta, field);
   if (found == nullptr) return {};
-  if (!found->is_object()) return WrongTypeError(field, "an object of strings");
+  if (!found->is_object()) return InvalidFieldError(field, "an object of strings");
   for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) return WrongTypeError(field, "an object of strings");
+    if (!value.is_string()) return InvalidFieldError(field, "an object of strings");
     strings->emplace(key, value.get_ref<const std::string&>());
   }
   return {};
@@ -53,9 +53,9 @@ Status ReadStrings(const Json& meta, std::string_view field, std::map<std::strin
 Status ReadController(const Json& meta, std::optional<OwnerReference>* controller) {
   const Json* const owners = FindField(meta, "ownerReferences");
   if (owners == nullptr) return {};
-  if (!owners->is_array()) return WrongTypeError("ownerReferences", "a list");
+  if (!owners->is_array()) return InvalidFieldError("ownerReferences", "a list");
   for (const Json& owner : *owners) {
-    if (!owner.is_object()) return WrongTypeError("ownerReferences", "a list of objects");
+    if (!owner.is_object()) return InvalidFieldError("ownerReferences", "a list of objects");
     if (!BoolAt(owner, {"controller"})) continue;
     *controller = {StringAt(owner, {"apiVersion"}), StringAt(owner, {"kind"}), StringAt(owner, {"name"}),
                    StringAt(owner, {"uid"})};
@@ -70,7 +70,7 @@ Status ReadDeletion(const Json& json, ObjectMeta* meta) {
   RETURN_IF_ERROR(ReadInteger(json, "deletionGracePeriodSeconds", &grace_seconds));
   constexpr int64_t kMaxGraceSeconds = int64_t{100} * 365 * 24 * 3600;  // so that no subtraction overflows
   if (grace_seconds < 0 || grace_seconds > kMaxGraceSeconds) {
-    return WrongTypeError("deletionGracePeriodSeconds", "between 0 and 100 years");
+    return InvalidFieldError("deletionGracePeriodSeconds", "between 0 and 100 years");
   }
   meta->deletion_grace = std::chrono::seconds(grace_seconds);
   if (meta->deletion_requested_at.has_value()) *meta->deletion_requested_at -= meta->deletion_grace;

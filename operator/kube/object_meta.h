@@ -37,7 +37,7 @@ struct ObjectMeta {
 ObjectKey ReadObjectKey(const Json& object);
 
 // Parses an object's metadata, without managedFields. Returns InvalidArgument if the object has no name or if a field
-// has the wrong type.
+// is invalid.
 Result<ObjectMeta> ParseObjectMeta(const Json& object);
 
 // Returns an owner reference to `owner`, with controller and blockOwnerDeletion set.

@@ -101,7 +101,8 @@ HttpRequest ListRequest(const Resource& resource, const ListOptions& options) {
     query.Add("continue", options.continue_token);
   } else {
     query.Add("resourceVersion", options.resource_version);
-    // Without resourceVersionMatch, a version with a limit means exactly this version, which may have been compacted.
+    // If a limit is set, resourceVersion without resourceVersionMatch means exactly this version, which may have been
+    // compacted.
     if (!options.resource_version.empty() && options.resource_version != "0") {
       query.Add("resourceVersionMatch", "NotOlderThan");
     }

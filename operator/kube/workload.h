@@ -26,7 +26,7 @@ struct Job {
   std::optional<WallTime> completed_at;
   std::string completed_indexes;            // of an Indexed Job: "0,2-4"
   std::optional<WallTime> suspended_since;  // of condition Suspended=True
-  std::string pod_group;                    // of the template's schedulingGroup; empty: its pods are in no PodGroup
+  std::string pod_group;                    // spec.template.spec.schedulingGroup.podGroupName; empty: no PodGroup
 
   // Returns whether `index`, a pod's completion index, is in completed_indexes.
   bool HasCompleted(const std::string& index) const;
@@ -40,7 +40,7 @@ struct StatefulSet {
   int64_t wanted = 0;   // spec.replicas
   int64_t current = 0;  // status.replicas: pods that exist
   int64_t ready = 0;
-  std::string pod_group;  // of the template's schedulingGroup; empty: its pods are in no PodGroup
+  std::string pod_group;  // spec.template.spec.schedulingGroup.podGroupName; empty: no PodGroup
   friend bool operator==(const StatefulSet&, const StatefulSet&) = default;
 };
 Result<StatefulSet> ParseStatefulSet(const Json& object);

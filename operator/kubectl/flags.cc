@@ -31,8 +31,8 @@ constexpr const char* kLogsFooter = R"(Examples:
   kubectl espalier logs cora --role server --previous   # before the containers' last restart
   kubectl espalier logs cora --tail 20
 
-Each line begins with [role-rank]. With -f, pods that start later are followed too, until the job has ended and
-none of its pods runs.)";
+Each line begins with a label such as [trainer-0]. With -f, pods that start later are followed too, until the job has
+ended and none of its pods runs.)";
 constexpr const char* kDescribeFooter = R"(Example:
   kubectl espalier describe cora
 
@@ -44,8 +44,8 @@ constexpr const char* kFetchFooter = R"(Examples:
   kubectl espalier fetch cora --use-job-credentials --endpoint http://127.0.0.1:9000
 
 Credentials come from the environment (AWS_ACCESS_KEY_ID and the other variables of AWS's tools), or with
---use-job-credentials from the job's Secret. Every file is verified by the manifest; repeat an
-interrupted fetch to continue it. `espalier verify DIR` checks the folder later.)";
+--use-job-credentials from the job's Secret. Every file is verified against the checksums in the
+manifest; repeat an interrupted fetch to continue it. `espalier verify DIR` checks the folder later.)";
 constexpr const char* kSuspendFooter = R"(Example:
   kubectl espalier suspend cora     # the job writes a checkpoint, then its pods are deleted
   kubectl espalier resume cora)";
@@ -101,10 +101,11 @@ void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
       "--request-timeout",
       [flags](const std::string& text) {
         const std::optional<std::chrono::nanoseconds> timeout = ParseRequestTimeout(text);
-        if (!timeout) throw CLI::ValidationError("--request-timeout", "'" + text + "': expected 30, 10s, 2m or 1m30s");
+        if (!timeout)
+          throw CLI::ValidationError("--request-timeout", "'" + text + "': expected a time such as 30, 10s or 1m30s");
         flags->request_timeout = *timeout;
       },
-      "Time limit of one request: seconds, or a duration such as 10s, 2m or 1m30s; 0, the default: 30 s");
+      "Time limit of one request: seconds, or a duration such as 10s, 2m or 1m30s; 0 (the default) means 30 s");
 }
 
 void AddOutputFlag(CLI::App* command, bool* as_json) {
@@ -146,13 +147,15 @@ CLI::App* AddLogs(CLI::App* app, Command* chosen) {
   auto flags = std::make_shared<LogsFlags>();
   command->add_option("name", flags->name, "A DistTraining")->required();
   command->add_option("--role", flags->role, "Only pods with this role")->check(CLI::IsMember(RoleNames()));
-  command->add_option("--rank", flags->rank, "Only pods with this rank: a server's partition, else the pod's index")
+  command
+      ->add_option("--rank", flags->rank, "Only pods with this rank: for servers the partition, else the pod's index")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
-  CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Print new lines until the pods end");
+  CLI::Option* follow =
+      command->add_flag("-f,--follow", flags->follow, "Also print new lines, until the job has ended");
   command->add_flag("-p,--previous", flags->previous, "Logs of the containers before their last restart")
       ->excludes(follow);
   command->add_flag("--timestamps", flags->timestamps, "Print the time of each line");
-  command->add_option("--tail", flags->tail_lines, "Only this number of last lines per log")
+  command->add_option("--tail", flags->tail_lines, "Only the last lines of each log: at most this number")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   command->add_option("--max-pods", flags->max_pods, "Maximum number of program containers whose logs are read at once")
       ->check(CLI::Range(size_t{1}, size_t{1024}))
@@ -183,7 +186,7 @@ CLI::App* AddFetch(CLI::App* app, Command* chosen) {
       ->capture_default_str();
   command->add_option(
       "--endpoint", flags->endpoint,
-      "The URL of the S3 service from this machine; by default $AWS_ENDPOINT_URL_S3, then the document's");
+      "The URL at which this machine reaches the S3 service; by default $AWS_ENDPOINT_URL_S3, then the document's");
   command->add_flag("--use-job-credentials", flags->use_job_credentials,
                     "Use the credentials in the job's Secret, which you must be allowed to read");
   command->add_flag("-q,--quiet", flags->quiet, "Show no progress");

@@ -199,7 +199,7 @@ TEST_F(KubectlLiveTest, AcceptsFlagsOfKubectl) {
   EXPECT_EQ(live_->Kubectl("status flagged --request-timeout 20s").code, 0);
   const Ended no_time = live_->Kubectl("status flagged --request-timeout soon");
   EXPECT_EQ(no_time.code, 64);
-  EXPECT_THAT(no_time.error, HasSubstr("expected 30, 10s, 2m or 1m30s"));
+  EXPECT_THAT(no_time.error, HasSubstr("expected a time such as 30, 10s or 1m30s"));
   EXPECT_EQ(live_->Kubectl("status flagged --server https://127.0.0.1:1").code, 74);
   EXPECT_EQ(live_->Kubectl("status flagged --context nowhere").code, 65);
   EXPECT_EQ(live_->Kubectl("status flagged --user nobody").code, 65);

@@ -1,9 +1,9 @@
 // A transport that sends no writes while this process is not the leader.
 //
 // A process can stop for longer than its lease lasts (SIGSTOP, a machine that hangs), so that another process leads.
-// When the stopped process resumes in the middle of a reconcile, the thread that ends the process may not have noticed
-// the loss yet. Caveat: if the process stops between the check of this transport and the first byte of the request, the
-// request is sent all the same. Preconditions (resourceVersion, uid) protect against that.
+// When the stopped process resumes in the middle of a reconcile, the thread that checks the lease and ends the process
+// may not have run yet. Caveat: if the process stops between the check of this transport and the first byte of the
+// request, the request is sent all the same. Preconditions (resourceVersion, uid) protect against that.
 #pragma once
 
 #include <functional>

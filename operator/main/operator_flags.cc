@@ -122,7 +122,8 @@ void AddPortFlags(CLI::App& app, OperatorFlags* flags) {
                  "--admin-listen serves /metrics")
       ->envname("ESPALIER_METRICS_LISTEN");
   app.add_option("--metrics-certificate", flags->metrics_certificate,
-                 "PEM file of the certificate of --metrics-listen; empty: a certificate that clients cannot verify")
+                 "PEM file of the certificate of --metrics-listen; empty: a generated certificate, which clients "
+                 "cannot verify")
       ->envname("ESPALIER_METRICS_CERTIFICATE");
   app.add_option("--metrics-key", flags->metrics_key, "PEM file of the key of --metrics-certificate")
       ->envname("ESPALIER_METRICS_KEY");
@@ -136,8 +137,8 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--allowed-images", flags->allowed_images,
-                 "comma-separated registries, paths or names with which images of DistTrainings must begin, besides "
-                 "the operator's own; -: none; by default all images")
+                 "comma-separated registries, repository paths or names of images that a DistTraining may use besides "
+                 "the operator's own images; -: only the operator's own; by default all images")
       ->envname("ESPALIER_ALLOWED_IMAGES")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -155,7 +156,7 @@ void AddPolicyFlags(CLI::App& app, OperatorFlags* flags) {
       ->envname("ESPALIER_SCRIPT_ENDPOINT");
   app.add_option("--job-defaults", flags->job_defaults,
                  "a YAML or JSON file with partial pod templates for the pods of every job: `template` for all roles, "
-                 "and for one role for example `trainers.template`")
+                 "and for a single role, such as trainers, `trainers.template`")
       ->envname("ESPALIER_JOB_DEFAULTS");
   app.add_option("--secret-label", flags->secret_label,
                  "Label (`key` or `key=value`) that every Secret named by a DistTraining must have; empty: no "
@@ -172,7 +173,7 @@ std::optional<std::vector<std::string>> ParseAllowed(const std::vector<std::stri
   return words;
 }
 
-// Refuses "-" together with other words, and empty words: an empty word would be a prefix of every name.
+// Refuses "-" together with other words, and empty words.
 Status CheckAllowed(const char* flag, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.empty()) return InvalidArgument(std::string(flag) + ": one of the names is empty");

@@ -48,8 +48,8 @@ runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, c
   return options;
 }
 
-// Events have their own rate limit and must not delay the end of the process: after SIGTERM the client of the
-// reconciles is stopped, and this one writes the last events.
+// Events have their own client with its own rate limit, which writes the last events after SIGTERM, when the client for
+// reconciles is stopped. The timeout keeps these events from delaying the end of the process.
 client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
   client::ApiClientOptions options = MakeClientOptions(flags);
   options.call_timeout = kLastEventsTimeout;
@@ -123,7 +123,7 @@ class Operator {
  private:
   std::string LivenessError() const {
     if (!elector_ || elector_->IsHealthy(kLivenessGrace)) return "";
-    return "the lease is held and has not been renewed";
+    return "this process holds the lease but has not renewed it in time";
   }
 
   std::string StatusJson() const {
@@ -169,7 +169,7 @@ class Operator {
     if (!drained) Log(Level::kWarning, "running reconciles did not end in time");
     if (!drained && elector_) {
       // No other process may lead while this one might still write.
-      Log(Level::kWarning, "the lease is not released and expires");
+      Log(Level::kWarning, "the lease is left to expire");
     } else if (elector_) {
       elector_->StopAndRelease();
     }

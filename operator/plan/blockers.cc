@@ -122,7 +122,7 @@ bool IsSuspended(const JobRun* run) {
 std::string SuspensionText(const kube::Job& job, const Observed& seen) {
   const auto by = seen.suspended_by.find(job.meta.key.name);
   std::optional<kube::WallTime> since = job.suspended_since;
-  if (!since && by != seen.suspended_by.end()) since = by->second.since;
+  if (!since && by != seen.suspended_by.end()) since = by->second.last_write;
   std::string text = "spec.suspend of Job " + job.meta.key.name + " has been true since " +
                      kube::FormatTime(since.value_or(job.meta.created_at)) + ", set by ";
   if (by == seen.suspended_by.end()) return text + "an unknown field manager";
@@ -150,7 +150,7 @@ std::optional<Blocker> FindRoleBlocker(const PlanBuilder& builder, Role role) {
   return std::nullopt;
 }
 
-// A Job or StatefulSet without all its pods, and the time by which it should have them.
+// A Job or StatefulSet that has too few pods, and the time by which it should have all of them.
 struct MissingPods {
   const kube::ObjectMeta* controller;
   kube::WallTime complete_by;
@@ -165,7 +165,7 @@ std::vector<MissingPods> ListMissingPods(const api::DistTraining& training, cons
     if (const api::Condition* ready = api::FindCondition(training.status, condition)) {
       since = std::max(since, ready->status == api::ConditionStatus::kTrue ? now : ready->last_transition);
     }
-    missing.push_back({&meta, since + kPodsMissing});
+    missing.push_back({&meta, since + kMissingPodsDelay});
   };
   const auto check_job = [&](const JobRun& run, const char* condition) {
     if (run.job == nullptr || run.job->suspended || run.job->complete || run.job->failure_target || run.job->has_failed)
@@ -222,7 +222,7 @@ std::vector<std::string> ControllersMissingPods(const api::DistTraining& trainin
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now) {
   std::vector<std::string> uids;
   for (const kube::Pod* pod : PodsWithoutContainers(training, world)) {
-    if (pod->meta.created_at + kPodsMissing <= now) uids.push_back(pod->meta.uid);
+    if (pod->meta.created_at + kMissingPodsDelay <= now) uids.push_back(pod->meta.uid);
   }
   return uids;
 }
@@ -257,7 +257,7 @@ void DetectBlockers(PlanBuilder& builder) {
   for (const MissingPods& missing_pods : ListMissingPods(builder.training(), builder.world(), builder.now()))
     requeue_from(missing_pods.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(builder.training(), builder.world())) {
-    requeue_from(pod->meta.created_at + kPodsMissing);
+    requeue_from(pod->meta.created_at + kMissingPodsDelay);
   }
 }
 

@@ -14,13 +14,13 @@ void DetectBlockers(PlanBuilder& builder);
 // recorded (PlanBuilder::AddNote). nullopt: there is none.
 std::optional<Blocker> BlockerFor(PlanBuilder& builder, api::Role role);
 // How long pods or their containers must be missing before the operator looks for the cause.
-inline constexpr std::chrono::seconds kPodsMissing{3};
-// Returns the uids of the job's Jobs and StatefulSets that have lacked pods for kPodsMissing.
+inline constexpr std::chrono::seconds kMissingPodsDelay{3};
+// Returns the uids of the job's Jobs and StatefulSets that have lacked pods for kMissingPodsDelay.
 std::vector<std::string> ControllersMissingPods(const api::DistTraining& training, const World& world,
                                                 kube::WallTime now);
-// Returns the uids of pods that have waited for their containers for kPodsMissing and that have volumes from the user
-// (in the role's template, or the TLS Secret). Returns at most one pod per role, because the other pods of the role
-// wait for the same volumes.
+// Returns the uids of pods that have waited for their containers for kMissingPodsDelay and that have volumes from the
+// user (in the role's template, or the TLS Secret). Returns at most one pod per role, because the other pods of the
+// role wait for the same volumes.
 std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
 // Returns whether the pod is on a node and none of its containers is created yet: it waits for images and volumes.
 bool WaitsForItsContainers(const kube::Pod& pod);

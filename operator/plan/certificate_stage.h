@@ -12,9 +12,9 @@ void MakeCertificates(PlanBuilder& builder);
 // be unable to mount its certificates or has ended because of them. Returns nullopt if there is no such pod.
 std::optional<kube::WallTime> RequiredCertificateReadTime(const api::DistTraining& training, const World& world,
                                                           kube::WallTime now);
-// Returns whether any of the operator's certificates is missing, has expired, or was issued after the trainers' Job
-// `job` was created. If the Job was itself created because of new certificates, also returns true if one was issued at
-// most two minutes before the Job: kubelets may have mounted the old one. Returns false if the operator makes none.
+// Returns whether any of the job's certificates is missing, has expired, or was issued after the trainers' Job `job`
+// was created. If the Job was itself created because of new certificates, also returns true if one was issued at most
+// two minutes before the Job: kubelets may have mounted the old one. Returns false if the operator does not make them.
 bool CertificatesAreReplaced(const PlanBuilder& builder, const kube::Job& job);
 // Plans the renewal of existing certificates that are due. Does not need a valid document.
 void RenewCertificates(PlanBuilder& builder);

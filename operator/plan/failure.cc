@@ -183,7 +183,7 @@ Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container,
 std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (ProgramHasSucceeded(pod)) return std::nullopt;
   const bool has_failed = ProgramHasEnded(pod) || HasPartlyFailed(pod);
-  // A requested deletion is enough, before the pod has ended: on a lost node no kubelet reports how the pod ended.
+  // The pod need not have ended if its deletion was requested: on a lost node no kubelet reports how it ended.
   if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
     return MakeEviction(pod);
   }
@@ -194,8 +194,8 @@ std::optional<Failure> FindFailure(const kube::Pod& pod) {
   if (!has_failed) return std::nullopt;
 
   std::optional<Failure> failure = StrongestContainerFailure(pod);
-  const bool sigterm_causes_it = !failure || (failure->rank < CauseRank::kMemory && failure->reason != kNodeLost);
-  if (sigterm_causes_it && !FailedBeforeDeletionRequest(pod)) {
+  const bool sigterm_can_cause_it = !failure || (failure->rank < CauseRank::kMemory && failure->reason != kNodeLost);
+  if (sigterm_can_cause_it && !FailedBeforeDeletionRequest(pod)) {
     return FailureAfterDeletionRequest(pod);
   }
   if (failure) return failure;

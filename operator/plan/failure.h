@@ -15,9 +15,9 @@
 // OOMKilled and NodeLost. A pod whose deletion was requested and that has not ended also counts as 75 with the lowest
 // rank.
 //
-// A container whose end was not observed was lost with its node, for example in a reboot. That also holds if its pod
-// has been deleted meanwhile: the peers of the pod noticed the loss first and ended with 74, and then the Job
-// controller deleted the pod.
+// A container whose end was not observed was lost with its node, for example in a reboot. That also holds if the
+// deletion of its pod was requested: the peers of the pod noticed the loss first and ended with 74, and then the Job
+// controller requested the deletion.
 #pragma once
 
 #include <optional>
@@ -60,8 +60,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 // forever. nullopt: there is none.
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
-// Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report: 74,
-// SidecarFailed, or the deletion of the pod.
+// Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report.
+// Such failures are 74, SidecarFailed, and the deletion of the failed pod itself.
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of

@@ -8,7 +8,7 @@
 //
 // All pods of a Job must run at the same time, so minCount of its PodGroup is the number of its pods. Servers and
 // samplers are replaced one by one after a failure. Their minCount is the number of pods only until they have been
-// scheduled together; then it is 1, so that a replaced pod does not wait for others.
+// scheduled together; then it is 1, so that the replacement of a pod does not wait for other pods.
 #include "operator/plan/gangs.h"
 
 #include "operator/resources/names.h"

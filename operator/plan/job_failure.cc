@@ -48,8 +48,8 @@ Failure NodeLostFailure(const kube::Job& job) {
 }
 
 // Makes the Job fail by deleting its pods that have partly failed, and its held pods whose program has failed. Without
-// the deletion the Job would not fail, because the Job controller considers these pods to be running and ends no other
-// pod. The status already contains the cause of the failure ("seen so far").
+// the deletion the Job would not fail, because the Job controller considers these pods to be running, and the other
+// pods would keep running. The status already contains the cause of the failure ("seen so far").
 void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {

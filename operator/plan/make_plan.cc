@@ -24,8 +24,8 @@
 namespace espalier::ctl::plan {
 namespace {
 
-// Returns whether the operator plans all stages for the job. It does not change a job of another controller. It creates
-// nothing for a job that is being deleted: owner references delete the children.
+// Returns whether the operator plans all stages for the job. It does not change a job that another controller manages.
+// It creates nothing for a job that is being deleted: the garbage collector deletes the children.
 bool PlansAllStages(const api::DistTraining& training) {
   return api::IsManagedByEspalier(training.raw_spec) && !training.meta.deletion_requested_at;
 }

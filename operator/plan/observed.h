@@ -53,8 +53,8 @@ struct Observed {
   // the API server names no manager.
   std::map<std::string, kube::FieldManager> suspended_by;
 
-  // Messages of FailedCreate events by uid of the StatefulSet or Job, read if pods have been missing for 3 s; newest
-  // first.
+  // By uid of the StatefulSet or Job: the messages of its FailedCreate events, newest first. Read if pods have been
+  // missing for 3 s.
   std::map<std::string, std::vector<std::string>> creation_failures;
   // The newest message about volumes that cannot be mounted, by uid of the pod that waits for them.
   std::map<std::string, std::string> mount_failures;

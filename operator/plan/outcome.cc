@@ -1,6 +1,6 @@
-// Success takes precedence over failure. The checks in order: a trainer group whose programs have all succeeded ends
-// the job; a trainer group that is about to be complete defers the decision; servers or samplers that cannot recover
-// fail the job.
+// Success takes precedence over failure. The checks in order: the job succeeds if a trainer Job is complete, or if its
+// programs have all succeeded but the Job controller may never report it; the decision is deferred if a trainer Job is
+// about to be complete; the job fails if servers or samplers cannot recover.
 #include "operator/plan/outcome.h"
 
 #include <algorithm>

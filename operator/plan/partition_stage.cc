@@ -117,8 +117,8 @@ void FollowAttempt(PlanBuilder& builder) {
   const JobRun& run = builder.world().partition_run(attempt);
   StoreScriptDigest(builder, run);
   if (run.job == nullptr) {
-    // The new attempt has a new number, and so a new group name: otherwise partitioners would find files of the earlier
-    // group, including its heartbeats.
+    // The name by which partitioners find each other in the store contains the attempt's number (partition_job.cc).
+    // With the old number they would find the files of the deleted Job's partitioners, including heartbeats.
     const std::string job = resources::PartitionJobName(builder.name(), attempt);
     if (IsConfirmedDeleted(builder, job)) NextAttempt(builder, kJobDeleted, "Job " + job + " was deleted");
     return;
@@ -154,7 +154,7 @@ void MakeAttempt(PlanBuilder& builder) {
 }
 
 // Sets Partitioned to True. If containers other than the program still keep a Job from completing when the condition
-// has been True for kHeldPodGrace, deletes the Job, unless the policy keeps pods. The whole Job is deleted, because a
+// has been True for kHeldPodGrace, deletes the Job, unless cleanPodPolicy is None. The whole Job is deleted, because a
 // held pod that is deleted alone would count as failed, with a Warning event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;

@@ -71,8 +71,8 @@ using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, De
 
 // What the caller must read from the API server before MakePlan, because no cache contains it.
 struct Lookups {
-  bool certificates = false;  // Observed::authority and leaves; a read of the last ten minutes suffices
-  // The Secrets with certificates must be read again if they were last read before this time. Unset: as above.
+  bool certificates = false;  // Observed::authority and leaves; they may have been read up to ten minutes ago
+  // The Secrets with certificates must also be read again if they were last read before this time.
   std::optional<kube::WallTime> certificates_must_be_read_since;
   bool referenced_secrets = false;                // Observed::missing_secrets
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs: Observed::creation_failures
@@ -85,7 +85,7 @@ struct Lookups {
 };
 
 struct Plan {
-  api::Status status;  // to be stored; its progress is the stored one: no plan changes it but by WriteProgress
+  api::Status status;  // to be stored; its progress is the stored one: a plan changes it only by WriteProgress
   std::vector<Action> actions;
   std::vector<runtime::EventNote> events;                 // recorded after the status is written
   std::optional<std::chrono::nanoseconds> requeue_after;  // unset: only watch events trigger the next reconcile
@@ -114,7 +114,7 @@ std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
 // No watch covers Secrets or Event objects. A plan that waits for a Secret requeues after kMinEventReadInterval. A plan
 // that waits for Events, because pods are missing or wait for volumes, requeues after kMinEventReadInterval at first;
-// this time grows to kMaxEventReadInterval the longer the problem lasts.
+// the longer the problem lasts, the longer this time gets, up to kMaxEventReadInterval.
 inline constexpr std::chrono::seconds kMinEventReadInterval{5}, kMaxEventReadInterval{60};
 
 // Returns what the caller must read from the API server before MakePlan. `seen` has only what the caches contain.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kRecheckInterval{10};
 // The longest delay until the next reconcile. It limits the delay after the clock was set back, and the time for which
-// the queue holds the key of a deleted job.
+// the work queue holds the key of a deleted job.
 constexpr std::chrono::hours kMaxRequeueDelay{1};
 
 std::string FindInputs(const kube::Json& object) {

@@ -47,10 +47,10 @@ bool ProgramHasFailed(const kube::Pod& pod) {
   });
 }
 
-// Returns false if the pod's deletion was requested before all its programs had ended. Exit code 0 after SIGTERM does
-// not count as success, because a user's program may exit with any code then. Times in Kubernetes are whole seconds, so
-// an end in the second of the request may be a reaction to it.
-bool SucceededByItself(const kube::Pod& pod) {
+// Returns whether all programs of the pod ended before its deletion was requested, or no deletion was requested. Exit
+// code 0 after SIGTERM does not count as success, because a user's program may exit with any code then. Times in
+// Kubernetes are whole seconds, so an end in the second of the request may be a reaction to it.
+bool EndedBeforeDeletionRequest(const kube::Pod& pod) {
   const auto& deleted_at = pod.meta.deletion_requested_at;
   return !deleted_at || EachProgramContainer(pod, [&](const kube::ContainerState& container) {
     return container.ended && container.ended->finished_at < *deleted_at;
@@ -139,7 +139,8 @@ int64_t CountReady(const JobRun& run) {
 
 bool HasSucceededDespiteOthers(const JobRun& run) {
   if (run.job == nullptr || run.job->completions <= 0 || CountSucceeded(run) < run.job->completions) return false;
-  if (!std::all_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return SucceededByItself(*pod); })) {
+  if (!std::all_of(run.pods.begin(), run.pods.end(),
+                   [](const kube::Pod* pod) { return EndedBeforeDeletionRequest(*pod); })) {
     return false;
   }
   const bool job_will_not_report_it =

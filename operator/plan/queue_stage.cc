@@ -30,7 +30,8 @@ void ReportWaiting(PlanBuilder& builder, const std::string& reason, const std::s
   builder.SetCondition(api::kQuotaReserved, ConditionStatus::kFalse, reason, message);
 }
 
-bool HasNoPods(const PlanBuilder& builder) { return api::IsTrue(builder.status(), api::kSuspended); }
+// Returns the condition Suspended, which is True only when no pod of the job is left.
+bool IsFullySuspended(const PlanBuilder& builder) { return api::IsTrue(builder.status(), api::kSuspended); }
 
 void DeleteWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   builder.Delete(kube::kWorkloads, workload.meta);
@@ -98,7 +99,7 @@ std::string RequeueRemedy(const kube::QueuedWorkload& workload, const std::strin
 
 void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   const std::optional<kube::Condition> evicted = workload.Find(kWorkloadEvicted);
-  if (HasNoPods(builder) && workload.IsTrue(kWorkloadQuotaReserved)) {
+  if (IsFullySuspended(builder) && workload.IsTrue(kWorkloadQuotaReserved)) {
     PatchStatus(builder, ReleaseQuota(workload, builder.stamp()));
   }
   ReportWaiting(builder, kEvicted,
@@ -107,7 +108,7 @@ void FollowEviction(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
 
 // Returns whether an evicted Workload is in its queue again. Kueue sets Evicted to False only at the next admission.
 bool IsQueuedAgain(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
-  return workload.active && HasNoPods(builder) && !workload.IsTrue(kWorkloadQuotaReserved) &&
+  return workload.active && IsFullySuspended(builder) && !workload.IsTrue(kWorkloadQuotaReserved) &&
          workload.IsTrue(kWorkloadRequeued);
 }
 
@@ -122,9 +123,9 @@ bool HasMoreTrainerPods(const PlanBuilder& builder, int64_t pods) {
 }
 
 // Returns the number of pods whose quota the job does not need any more, by pod set. ReportPods ignores a number that
-// is smaller than an earlier one. The quota of a larger group of trainers is needed until its Job is gone and no more
-// trainer pods run than the document wants. A document that is not accepted yet frees no quota: the job would get it
-// back only through the queue.
+// is smaller than an earlier one. The quota of a group with more trainers than the document wants is needed until its
+// Job is gone and the number of running trainer pods is at most the wanted one. A document that is not accepted yet
+// frees no quota: the job would get it back only through the queue.
 ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   ReclaimablePods pods;
   const auto* const partitioners = workload.FindPodSet(kPartitionerPodSet);
@@ -165,7 +166,7 @@ bool HasOldPriority(const PlanBuilder& builder, const kube::QueuedWorkload& work
 // it has quota, it is replaced only after the job's pods have ended.
 void Replace(PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   if (!workload.IsTrue(kWorkloadQuotaReserved)) return Submit(builder);
-  if (HasNoPods(builder)) DeleteWorkload(builder, workload);
+  if (IsFullySuspended(builder)) DeleteWorkload(builder, workload);
   ReportWaiting(builder, kWorkloadOutdated,
                 "the resource has changed since Workload " + workload.meta.key.name +
                     " was admitted; the job goes back to the queue");
@@ -175,7 +176,7 @@ void FollowWorkload(PlanBuilder& builder, const kube::QueuedWorkload& workload) 
   const std::string name = "Workload " + workload.meta.key.name;
   if (workload.meta.deletion_requested_at) return ReportWaiting(builder, kPending, name + " is being deleted");
   if (workload.IsTrue(kWorkloadFinished)) {
-    if (HasNoPods(builder)) DeleteWorkload(builder, workload);
+    if (IsFullySuspended(builder)) DeleteWorkload(builder, workload);
     return ReportWaiting(builder, kPending, name + " was declared finished; it is replaced");
   }
   const bool is_outdated = IsOutdated(workload, builder.training(), builder.status(), builder.seen());
@@ -216,7 +217,7 @@ void FollowQueue(PlanBuilder& builder) {
     return builder.ClearCondition(api::kQuotaReserved, kNotQueued,
                                   std::string("the label ") + resources::kQueueLabel + " was removed");
   }
-  if (!builder.status().started_at && !HasNoPods(builder)) return;  // not accepted yet
+  if (!builder.status().started_at && !IsFullySuspended(builder)) return;  // not accepted yet
   if (!builder.seen().queue.is_enabled) return ReportWaiting(builder, kKueueDisabled, DisabledMessage(builder));
   if (!IsQueueKnown(builder.seen())) {
     builder.RequeueAfter(kKueueRetryInterval);
@@ -224,11 +225,11 @@ void FollowQueue(PlanBuilder& builder) {
                                 UnavailableMessage(builder.seen()));
   }
   if (builder.run_policy().suspend) {
-    if (workload != nullptr && HasNoPods(builder)) DeleteWorkload(builder, *workload);
+    if (workload != nullptr && IsFullySuspended(builder)) DeleteWorkload(builder, *workload);
     return ReportWaiting(builder, kNotQueued, "spec.runPolicy.suspend is true");
   }
   if (workload != nullptr) return FollowWorkload(builder, *workload);
-  if (!HasNoPods(builder))
+  if (!IsFullySuspended(builder))
     return ReportWaiting(builder, kPending, "the job's Workload is gone; its pods are being stopped");
   if (!IsAccepted(training, builder.seen())) return;
   Submit(builder);

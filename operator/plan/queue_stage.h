@@ -1,6 +1,6 @@
-// Creates and replaces the job's Workload in a queue of Kueue and reports the job's pods and end in the Workload's
-// status, as Kueue's own integrations do (kueue/pkg/controller/jobframework). The functions of quota.h decide whether
-// the job may run.
+// Creates and replaces the job's Workload in a queue of Kueue. Reports in the Workload's status whether the job's pods
+// are ready and whether the job has ended, as Kueue's own integrations do (kueue/pkg/controller/jobframework). The
+// functions of quota.h decide whether the job may run.
 #pragma once
 
 #include "operator/plan/plan_builder.h"

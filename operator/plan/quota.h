@@ -32,8 +32,8 @@ const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, cons
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
 // pod sets. A different number of trainers then makes the Workload outdated only if its remaining quota is not enough
-// for that number. Quota for the minimum is enough if none was given back, the number is at most the Workload's, and
-// Kueue may admit fewer trainers.
+// for that number. If the document sets minReplicas, quota for minReplicas trainers is enough, as long as no quota of
+// trainers was given back and the document has at most as many trainers as the Workload.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 

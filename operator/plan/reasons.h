@@ -60,7 +60,7 @@ inline constexpr char kNodeLost[] = "NodeLost";
 inline constexpr char kPodRejected[] = "PodRejected";      // by the kubelet: no container has run
 inline constexpr char kScriptChanged[] = "ScriptChanged";  // the pod found another script than status.script
 inline constexpr char kOtherExit[] = "UnknownExitCode";
-inline constexpr char kResultLost[] = "ResultLost";        // the partition pod is gone, and its result with it
+inline constexpr char kResultLost[] = "ResultLost";        // the partitioner's result or script digest was not read
 inline constexpr char kNoEvidence[] = "JobFailed";         // no pod gives a cause
 inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container's exit code, after the program succeeded
 

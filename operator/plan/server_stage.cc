@@ -85,7 +85,7 @@ std::string ReadyCountText(const PlanBuilder& builder) {
   for (const kube::StatefulSet* set : builder.world().server_sets()) servers += builder.world().CountReadyPods(*set);
   const kube::StatefulSet* samplers = builder.world().sampler_set();
   std::string text = std::to_string(servers) + " servers ready";
-  if (samplers != nullptr) text += ", " + std::to_string(builder.world().CountReadyPods(*samplers)) + " samplers";
+  if (samplers != nullptr) text += ", " + std::to_string(builder.world().CountReadyPods(*samplers)) + " samplers ready";
   return text;
 }
 

@@ -37,7 +37,7 @@ void ScaleSetToZero(PlanBuilder& builder, const kube::StatefulSet& set, kube::Js
 
 void ScaleToZero(PlanBuilder& builder) {
   // Without a valid document nothing can be rendered, and the API server would refuse templates that it refused before.
-  // Then the StatefulSets are deleted. They are created again when the document is valid and its templates are
+  // In both cases the StatefulSets are deleted. They are created again when the document is valid and its templates are
   // accepted.
   if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
   const resources::Context context = builder.context();
@@ -65,7 +65,8 @@ void Suspend(PlanBuilder& builder) {
     builder.SetCondition(api::kSuspended, ConditionStatus::kTrue, kNoPodsLeft, "no pod of the job is left");
   } else {
     builder.SetCondition(api::kSuspended, ConditionStatus::kFalse, kSuspending,
-                         jobs_are_gone ? "servers and samplers are being stopped" : "trainers are saving their state");
+                         jobs_are_gone ? "servers and samplers are being stopped"
+                                       : "partitioners and trainers are being stopped; trainers save a checkpoint");
   }
 }
 
@@ -80,8 +81,8 @@ void StartOrResume(PlanBuilder& builder) {
   if (status.incarnation > 0) {
     BeginIncarnation(builder, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
-    // The new attempt has a new number, and so a new group name: otherwise partitioners would find files of the earlier
-    // group, including its heartbeats.
+    // The name by which partitioners find each other in the store contains the attempt's number (partition_job.cc).
+    // With the old number they would find the files of the earlier partitioners, including heartbeats.
     if (!status.partition) ++status.partition_attempt;
     status.restart_reason = kResumed;
   }

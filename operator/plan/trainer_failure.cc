@@ -30,13 +30,13 @@ Failure ClassifyStop(const PlanBuilder& builder, const kube::Job& job, Failure f
   if (before != kStoppedSoon && before != kStoppedAgain) return failure;
   failure.reason = kStoppedAgain;
   failure.retry = Retry::kCounted;
-  failure.message += ", once more and soon after its start: counted";
+  failure.message += "; counted: the program stopped again soon after its start";
   return failure;
 }
 
 // Returns a server pod that was created after `since`, or null. A container that restarts does not count, because it
 // stays in its pod.
-const kube::Pod* ReplacedServer(const World& world, kube::WallTime since) {
+const kube::Pod* FindServerCreatedAfter(const World& world, kube::WallTime since) {
   const std::vector<const kube::Pod*>& servers = world.pods(api::Role::kServer);
   const auto found =
       std::find_if(servers.begin(), servers.end(), [&](const kube::Pod* pod) { return pod->meta.created_at > since; });
@@ -56,7 +56,7 @@ bool HasTrained(const api::Status& status, const kube::Job& job) {
   return status.progress && status.progress->last_updated >= job.meta.created_at && status.progress->percent > 0;
 }
 
-Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
+Failure ClassifyUnavailable(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const api::Status& before = builder.training().status;
   // When the operator sees that the Job fails, the pods that could not start are already deleted. Only the stored
   // status still names the blocker.
@@ -64,7 +64,7 @@ Failure MarkUncountedFailure(const PlanBuilder& builder, const kube::Job& job, F
   if (blocker && !HasTrained(before, job)) {
     return NotCounted(std::move(failure), kHeldBack, blocker->reason + kReasonEnd + blocker->message);
   }
-  if (const kube::Pod* const server = ReplacedServer(builder.world(), job.meta.created_at)) {
+  if (const kube::Pod* const server = FindServerCreatedAfter(builder.world(), job.meta.created_at)) {
     return NotCounted(std::move(failure), kServerLost,
                       "pod " + server->meta.key.name + " was created after the trainers");
   }
@@ -99,7 +99,7 @@ Failure ClassifyTrainerFailure(const PlanBuilder& builder, const kube::Job& job,
   if (IsAboutCertificates(failure) && CertificatesAreReplaced(builder, job)) {
     return NotCounted(std::move(failure), kCertificatesReplaced, "the operator has replaced the job's certificates");
   }
-  if (failure.reason == kUnavailableReason) return MarkUncountedFailure(builder, job, std::move(failure));
+  if (failure.reason == kUnavailableReason) return ClassifyUnavailable(builder, job, std::move(failure));
   return failure;
 }
 

@@ -70,10 +70,10 @@ struct PodsReady {
 std::optional<PodsReady> NextPodsReady(const kube::QueuedWorkload& workload, const api::Status& status) {
   const std::optional<kube::Condition> before = workload.Find(kWorkloadPodsReady);
   const bool was_ready = before && before->is_true();
-  const bool has_failed_before = before && (before->reason == kWaitForRecovery || before->reason == kPodsRecovered);
-  if (AllAreReady(status)) return PodsReady{true, has_failed_before ? kPodsRecovered : kStarted};
+  const bool has_restarted = before && (before->reason == kWaitForRecovery || before->reason == kPodsRecovered);
+  if (AllAreReady(status)) return PodsReady{true, has_restarted ? kPodsRecovered : kStarted};
   if (was_ready && !api::IsTrue(status, api::kRestarting)) return std::nullopt;
-  return PodsReady{false, was_ready || has_failed_before ? kWaitForRecovery : kWaitForStart};
+  return PodsReady{false, was_ready || has_restarted ? kWaitForRecovery : kWaitForStart};
 }
 
 // Returns status.reclaimablePods with, for each pod set, the larger of the numbers of the Workload and of

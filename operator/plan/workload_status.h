@@ -29,7 +29,7 @@ using ReclaimablePods = std::map<std::string, int64_t>;
 // A number in reclaimablePods never decreases, because Kueue refuses that: the patch keeps the Workload's number if
 // `reclaimable` lacks the pod set or has a smaller number. PodsReady becomes True when all pods of a stage
 // (partitioners; servers, samplers and trainers) are ready, stays True between stages, and becomes False when a group
-// has failed.
+// of pods is restarted, after a failure or a change of the number of trainers.
 std::optional<PatchWorkloadStatus> ReportPods(const kube::QueuedWorkload& workload, const api::Status& status,
                                               const ReclaimablePods& reclaimable, kube::WallTime now);
 

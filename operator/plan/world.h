@@ -2,9 +2,10 @@
 // taken and which pods are not the job's.
 //
 // A pod belongs to the job if its controller is a Job or StatefulSet of the job. A pod whose controller is gone
-// (deleted in the background) also belongs to the job if the controller has a name of the job's children and the pod is
-// no older than the job: names are unique, so no other job can have made the pod. An older pod is left over from an
-// earlier job of the same name, even while its controller still exists and waits for its pods to be gone.
+// (deleted in the background) also belongs to the job if the controller's name is one that this job gives to its
+// children and the pod is no older than the job: names are unique, so no other job can have made the pod. An older pod
+// is left over from an earlier job of the same name, even while its controller still exists because it is being deleted
+// in the foreground.
 #pragma once
 
 #include <map>
@@ -44,7 +45,7 @@ class World {
   const kube::ObjectMeta* Find(const kube::Resource& resource, std::string_view name) const;
   // Returns whether an object of another owner has this name.
   bool IsTaken(const kube::Resource& resource, std::string_view name) const;
-  const std::vector<Child>& children() const { return children_; }  // the job's own, by kind and name
+  const std::vector<Child>& children() const { return children_; }  // the job's own, sorted by kind and name
   // Returns the number of pods of a Job or StatefulSet, by its uid.
   int64_t CountPods(const std::string& controller_uid) const;
   // Returns the number of pods of the set whose programs are ready (ProgramIsReady in program_pod.h).
@@ -70,7 +71,7 @@ class World {
   std::vector<Child> foreign_;  // of other owners
 };
 
-// Returns n if `name` is make_name(job, n), else nullopt: 3 for "cora-trainer-3".
+// Returns n if `name` is make_name(job, n), as 3 for "cora-trainer-3"; else nullopt.
 std::optional<int64_t> ParseRunNumber(std::string_view name, const std::string& job,
                                       std::string (*make_name)(const std::string&, int64_t));
 

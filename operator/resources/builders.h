@@ -26,7 +26,8 @@ inline constexpr char kGpuResource[] = "nvidia.com/gpu";
 // Input of the builders.
 struct Context {
   const api::DistTraining& training;  // with a valid spec
-  api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they will be written
+  // As it will be written. Used: images, partition, partition_attempt, incarnation, trainer_replicas and script.
+  api::Status status;
   std::string cluster_domain = "cluster.local";
   ImagePull image_pull = {};
   std::string gpu_resource = kGpuResource;  // extended resource of spec.trainers.gpus
@@ -37,7 +38,7 @@ struct Context {
   std::set<api::Role> gangs = {};
 };
 
-// Ports of the pods. If a pod has several servers or trainers (containersPerPod), number n adds n to its ports.
+// Ports of the pods. If a pod has several servers or trainers (containersPerPod), container n uses these ports plus n.
 inline constexpr int kServerPort = 7000;
 inline constexpr int kSamplerPort = 7100;
 inline constexpr int kTrainerPort = 7200;  // rendezvous and ring

@@ -20,8 +20,8 @@ class Inputs {
  private:
   kube::Json inputs_ = kube::Json::object();
 };
-// Returns the inputs of each pod of a role: its image, its placement (Context::placements) and the role's fields in the
-// document, except the number of replicas.
+// Returns the inputs of each pod of a role: its image, its placement (Context::placements) and the role's fields that
+// its pod template is made from.
 Inputs SelectInputs(const Context& context, api::Role role);
 
 // Returns an object with apiVersion, kind and metadata. `component` is a role's name or kSharedComponent.

@@ -16,7 +16,7 @@ std::string Joined(std::initializer_list<std::string_view> names) {
 }
 
 Status CheckObject(const Json& object, const std::string& path, std::initializer_list<std::string_view> fields) {
-  if (!object.is_object()) return InvalidArgument(path + ": expected an object with " + Joined(fields));
+  if (!object.is_object()) return InvalidArgument(path + ": expected an object with any of " + Joined(fields));
   for (const auto& [name, value] : object.items()) {
     bool is_known = false;
     for (const std::string_view field : fields) is_known = is_known || name == field;
@@ -25,8 +25,8 @@ Status CheckObject(const Json& object, const std::string& path, std::initializer
   return {};
 }
 
-// Checks the fields of a template and the types of its lists. A wrong type would replace the list of the pod, and the
-// API server would reject the pods of every job.
+// Checks the fields of a template, and that its lists are lists. Any other value would replace the list of the pod, and
+// the API server would reject the pods of every job.
 Status CheckTemplate(const Json& partial, const std::string& path) {
   RETURN_IF_ERROR(CheckObject(partial, path, {"metadata", "spec"}));
   const Json* const spec = kube::Find(partial, {"spec"});

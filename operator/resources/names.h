@@ -26,8 +26,8 @@ std::string DisruptionBudgetName(const std::string& job);                    // 
 std::string PodGroupName(const std::string& job, api::Role role, int64_t number);
 std::string QueuedWorkloadName(const std::string& job);  // "cora-workload"
 
-// Returns the name of port `name` of program container number `container` (api/program_container.h): "admin" for number
-// 0, "admin-1" for number 1. Names of ports are unique in a pod.
+// Returns `name` with the number of the program container (api/program_container.h) that has the port: "admin" for
+// number 0, "admin-1" for number 1. Names of ports are unique in a pod.
 std::string PortName(const std::string& name, uint32_t container);
 
 }  // namespace espalier::ctl::resources

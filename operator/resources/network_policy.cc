@@ -27,7 +27,7 @@ Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", MakeSelector(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
   const api::Spec& spec = *context.training.spec;
-  // Without a list, all ports are allowed: the ranks of a user's program listen on free ports
+  // For a user's program there is no list, so that all ports are allowed: its ranks listen on free ports
   // (client::InitProcessGroup).
   if (!spec.job.program.has_value()) {
     std::vector<int> ports;

@@ -12,7 +12,7 @@ namespace {
 
 Inputs InputsOfGroup(int64_t min_count) { return Inputs().Add("minCount", min_count); }
 
-bool EndsTogether(Role role) { return role == Role::kPartitioner || role == Role::kTrainer; }
+bool NeedsAllPods(Role role) { return role == Role::kPartitioner || role == Role::kTrainer; }
 
 }  // namespace
 
@@ -54,12 +54,12 @@ std::string InputsOfPodGroup(const Context& context, int64_t min_count) {
   return InputsOfGroup(min_count).Hash(context.training);
 }
 
-// Pods of a group that ends together are also preempted together: after the loss of one, the others could not continue.
+// The pods of a role that needs all of them are also preempted together: without one, the others could not continue.
 Json PodGroup(const Context& context, Role role, int64_t min_count) {
   Json group = MakeChild(context, kube::kPodGroups, CurrentPodGroupName(context, role), api::ToString(role),
                          InputsOfGroup(min_count));
   group["spec"] = {{"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}};
-  if (EndsTogether(role)) group["spec"]["disruptionMode"] = {{"all", Json::object()}};
+  if (NeedsAllPods(role)) group["spec"]["disruptionMode"] = {{"all", Json::object()}};
   const std::string priority = kube::StringAt(PodTemplate(context, role), {"spec", "priorityClassName"});
   if (!priority.empty()) group["spec"]["priorityClassName"] = priority;
   return group;

@@ -82,7 +82,8 @@ void KeepFields(const Json& ours, std::initializer_list<std::string_view> fields
   }
 }
 
-// Replaces the items of a list by those of `ours` with the same key for which `is_kept` returns true.
+// For each item of the list in `ours` for which `is_kept` returns true: replaces the item of `merged` with the same key
+// by it.
 template <class IsKept>
 void KeepItems(const Json& ours, std::string_view list, std::string_view key, Json* merged, IsKept is_kept) {
   const auto found = merged->find(list);

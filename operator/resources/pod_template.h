@@ -12,8 +12,8 @@ namespace espalier::ctl::resources {
 //
 // Then the parts that the program depends on are restored from `ours`: the image, command, args, termination message
 // settings, variables of the operator (ESPALIER_*, AWS_*, *_NUM_THREADS, those from Secrets) and mounts of each program
-// container and of the script's init container; the restartPolicy, lifecycle and probes of that init container; and of
-// the pod, volumes of ConfigMaps and Secrets, restartPolicy, subdomain, and the labels and annotations of `ours`.
+// container and of the script's init container; the restartPolicy, lifecycle and probes of that init container; and the
+// pod's volumes of ConfigMaps and Secrets, restartPolicy, subdomain, labels and annotations.
 //
 // Merging is idempotent. Values of a wrong type are merged without changes, so that the API server rejects them and
 // names their path.

@@ -38,8 +38,8 @@ Json TopologyRequest(Role role, const Json& pod_template) {
   return request;
 }
 
-// Returns the context for the pod sets: all trainers, neither placements nor gangs, and an attempt and an incarnation
-// of at least 1, because the Workload exists before the first attempt.
+// Returns the context for the pod sets: with the document's number of trainers, without placements and gangs, and with
+// an attempt and an incarnation of at least 1, because the Workload exists before the first attempt.
 Context MakePodSetContext(const Context& context) {
   Context first = context;
   first.placements.clear();

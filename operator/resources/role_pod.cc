@@ -76,8 +76,8 @@ Json Port(const std::string& name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
-// Sets the container's ports and probes. A program that runs to completion, as a trainer, has no liveness probe: the
-// probe would fail between the end of the program and the time at which the kubelet notices it.
+// Sets the container's ports and probes. A program that runs to completion, such as a trainer, has no liveness probe:
+// the probe would fail between the end of the program and the time at which the kubelet notices it.
 void SetPorts(api::Role role, const std::string& name, int port, uint32_t number, Json* container) {
   const std::string admin = PortName("admin", number);
   const int offset = static_cast<int>(number);
@@ -92,8 +92,8 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
   }
 }
 
-// Applies the template's entry for the first program container, which is named after the role, to all program
-// containers. The template's entries for the other ones are merged after that.
+// Returns `partial` with its entry for the first program container, which is named after the role, repeated for every
+// program container. The other entries come after these, so that they are merged later.
 Json RepeatForPrograms(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
@@ -120,9 +120,9 @@ Json LiteralWords(const std::vector<std::string>& words) {
   return literal;
 }
 
-// Gives the script's init container the resources of the program, except GPUs, unless a template sets some. A quota may
-// require resources of every container. The pod as a whole does not need more, because the two containers do not run at
-// the same time.
+// Gives the script's init container the resources of the program, except GPUs, unless a template sets its resources. A
+// quota may require resources of every container. The pod as a whole does not need more, because the two containers do
+// not run at the same time.
 void ShareResources(const std::string& gpu_resource, Json* pod) {
   const Json& containers = kube::ListAt(*pod, {"spec", "containers"});
   // A template may have replaced the lists by other types, which the API server rejects.
@@ -239,8 +239,8 @@ RolePod& RolePod::Document(const std::string& config_map) {
 
 RolePod& RolePod::Graph() {
   Variable("ESPALIER_SERVERS", ServerAddresses(context_));
-  // The name identifies the job to its servers: each server belongs to one job, and a job that is created again has new
-  // servers.
+  // For the servers, the name suffices to identify the job: each server belongs to one job, and a job that is created
+  // again has new servers.
   Variable("ESPALIER_JOB_NAME", context_.training.meta.key.name);
   Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
   return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files

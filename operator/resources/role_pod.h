@@ -43,7 +43,7 @@ class RolePod {
   RolePod& Gpus(uint32_t count);
   // Adds /dev/shm in memory, which the containers of the pod share, without the container runtime's limit of 64 MiB.
   RolePod& SharedMemory();
-  // Adds a port for connections from other pods, with Transport, and the admin port with its probes.
+  // Adds a port for connections from other pods and the admin port with its probes, and calls Transport.
   RolePod& Peers(const std::string& port_name, int port);
   // Sets `variable` to the address at which the program listens on the port of Peers. Call it after Peers.
   RolePod& Listen(const std::string& variable);

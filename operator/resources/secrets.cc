@@ -1,6 +1,6 @@
-// A job has one CA, which signs one certificate per role, with the job and the role as SPIFFE identity. A Secret is
-// accepted only if its certificate is signed by the CA in the Secret and names the job and role of the Secret's own
-// metadata. So a Secret with the certificate of another job or role is replaced.
+// A job has one CA, which signs one certificate per role, with the job and the role as SPIFFE identity. The Secret of a
+// role is accepted only if its certificate is signed by the CA in the Secret and names the job and role of the Secret's
+// own metadata. So a Secret with the certificate of another job or role is replaced.
 #include "operator/resources/secrets.h"
 
 #include <utility>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxNoteBytes = 1024;
 constexpr size_t kMaxInstanceBytes = 128;
-constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's name in the Event's name, which adds "." and 16 digits
+constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's name, to which EventName adds "." and 16 digits
 constexpr RetryPolicy kTriesBackoff{.initial_delay = std::chrono::seconds(1), .max_delay = std::chrono::seconds(30)};
 
 // Returns the text as valid UTF-8 of at most `max_bytes` bytes.

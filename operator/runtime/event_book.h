@@ -37,7 +37,7 @@ struct EventNote {
 class EventBook {
  public:
   static constexpr size_t kMaxQueued = 1000;  // series that wait to be created or patched for the first time
-  static constexpr size_t kMaxSeries = 4096;  // at the limit, the longest unseen series with no queued write is removed
+  static constexpr size_t kMaxSeries = 4096;  // at the limit, the least recently seen fully written series is removed
   static constexpr int kMaxTries = 12;        // failed writes in succession, after which a series is removed
   static constexpr std::chrono::minutes kRefresh{30};  // between patches of a series that goes on
   static constexpr std::chrono::minutes kFinish{6};    // without an occurrence, until a series ends

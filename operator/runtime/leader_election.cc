@@ -23,7 +23,7 @@ using telemetry::Log;
 constexpr int kReleaseTries = 3;  // after a conflict the Lease is read again
 constexpr std::chrono::minutes kMaxElectionWait{1};
 
-// Compares all fields except resource_version, which also changes with a label.
+// Compares all fields except resource_version, which changes even if only a label changes.
 bool IsSameTerm(LeaseRecord a, const LeaseRecord& b) {
   a.resource_version = b.resource_version;
   return a == b;
@@ -74,7 +74,7 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
   ESPALIER_CHECK(!options_.identity.empty() && !options_.lease.name.empty()) << "identity and lease are needed";
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
                  options_.renew_deadline > 2 * options_.retry_period)
-      << "lease_duration > renew_deadline > 2 retry_period";
+      << "expected lease_duration > renew_deadline > 2 * retry_period";
   // Otherwise a single renewal that hangs would end the leadership.
   ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
       << "the call_timeout of the lease's client leaves no time for a second try";
@@ -92,7 +92,8 @@ bool LeaderElector::TryOnce() {
   }
   const SteadyTime begun_at = clock_.Now();
   if (const Status status = Try(); !status.ok()) {
-    Log(Level::kWarning, "lease not renewed", {{"lease", kube::ToString(options_.lease)}, {"error", status}});
+    Log(Level::kWarning, "lease could not be acquired or renewed",
+        {{"lease", kube::ToString(options_.lease)}, {"error", status}});
   }
   CheckRenewDeadline();
   const bool leads = is_leader();

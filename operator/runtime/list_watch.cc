@@ -35,7 +35,8 @@ ListWatch::ListWatch(client::ApiClient& client, InformerOptions options, ObjectS
       clock_(clock),
       reflector_(options_.seed),
       lengths_(options_.seed, 1) {
-  ESPALIER_CHECK(options_.min_watch.count() > 0 && options_.min_watch <= options_.max_watch) << "length of watches";
+  ESPALIER_CHECK(options_.min_watch.count() > 0 && options_.min_watch <= options_.max_watch)
+      << "expected 0 < min_watch <= max_watch";
 }
 
 Status ListWatch::Turn() {
@@ -108,13 +109,13 @@ Status ListWatch::Watch(const std::string& resource_version) {
   Register(nullptr);
   reflector_.OnWatchEnded(how, clock_.Now() - opened_at, tally);
   if (!how.ok() || reflector_.Next().delay.count() == 0) return how;
-  return Unavailable(tally.num_garbled > 0 ? "the first line of the watch could not be read"
+  return Unavailable(tally.num_garbled > 0 ? "no line of the watch could be parsed"
                                            : "the watch ended at once, without an event");
 }
 
-Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally) {
+Status ListWatch::Follow(client::LineStream& lines, SteadyTime idle_deadline, WatchTally* tally) {
   while (true) {
-    Result<std::optional<std::string>> line = lines.Next(Deadline::At(silent_until));
+    Result<std::optional<std::string>> line = lines.Next(Deadline::At(idle_deadline));
     if (!line.ok()) {
       if (line.status().code() != StatusCode::kDeadlineExceeded) return std::move(line).status();
       return Unavailable(
@@ -130,7 +131,7 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, Wat
       continue;
     }
     // A connection that delivers events is not dead, even if the watch should have ended.
-    silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
+    idle_deadline = std::max(idle_deadline, clock_.Now() + options_.idle_grace);
     ++tally->num_events;
     RETURN_IF_ERROR(TakeEvent(*event));
   }

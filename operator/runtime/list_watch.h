@@ -55,7 +55,7 @@ class ListWatch {
  private:
   Status List(const std::string& resource_version);
   Status Watch(const std::string& resource_version);
-  Status Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally);
+  Status Follow(client::LineStream& lines, SteadyTime idle_deadline, WatchTally* tally);
   Status TakeEvent(const kube::WatchEvent& event);
   void Put(const kube::Json& object);
   void Skip(const kube::ObjectKey& key, const Status& reason);

@@ -218,7 +218,7 @@ TEST_F(ListWatchTest, UnreadableWatchIsRelisted) {
     transport.ThenStream({"<html>", "login", "</html>"});
     EXPECT_EQ(list_watch.Turn().code(), StatusCode::kUnavailable);
     EXPECT_THAT(LastTarget(), HasSubstr("watch=true"));
-    EXPECT_THAT(list_watch.last_error(), HasSubstr("the first line of the watch could not be read"));
+    EXPECT_THAT(list_watch.last_error(), HasSubstr("no line of the watch could be parsed"));
     EXPECT_GT(list_watch.delay().count(), 0);
   }
   ListTo("300", {});

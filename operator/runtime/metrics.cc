@@ -25,7 +25,7 @@ telemetry::Counter ReconcileTotal(telemetry::MetricRegistry& registry, const std
 }  // namespace
 
 WorkQueueMetrics::WorkQueueMetrics(telemetry::MetricRegistry& registry, const std::string& name)
-    : depth(registry.AddGauge("workqueue_depth", "Waiting keys.", {{"name", name}})),
+    : depth(registry.AddGauge("workqueue_depth", "Keys that wait for a worker.", {{"name", name}})),
       adds(registry.AddCounter("workqueue_adds_total", "Added keys.", {{"name", name}})),
       retries(registry.AddCounter("workqueue_retries_total", "Keys added with a delay.", {{"name", name}})),
       queue_seconds(registry.AddHistogram("workqueue_queue_duration_seconds",
@@ -35,11 +35,12 @@ WorkQueueMetrics::WorkQueueMetrics(telemetry::MetricRegistry& registry, const st
                                          "Time that a worker takes to process a key.", QueueBuckets(),
                                          {{"name", name}})),
       unfinished_work_seconds(registry.AddGauge("workqueue_unfinished_work_seconds",
-                                                "Total time so far of the keys that workers are processing.",
+                                                "Sum of the processing times so far of the keys that workers are "
+                                                "processing.",
                                                 {{"name", name}})),
-      longest_running_processor_seconds(registry.AddGauge("workqueue_longest_running_processor_seconds",
-                                                          "Longest time so far of a key that a worker is processing.",
-                                                          {{"name", name}})) {}
+      longest_running_processor_seconds(registry.AddGauge(
+          "workqueue_longest_running_processor_seconds",
+          "Longest processing time so far among the keys that workers are processing.", {{"name", name}})) {}
 
 ReconcileMetrics::ReconcileMetrics(telemetry::MetricRegistry& registry, const std::string& controller)
     : succeeded(ReconcileTotal(registry, controller, "success")),
@@ -69,8 +70,8 @@ CacheMetrics::CacheMetrics(telemetry::MetricRegistry& registry, const std::strin
 
 EventMetrics::EventMetrics(telemetry::MetricRegistry& registry)
     : written(registry.AddCounter("espalier_operator_events_written_total", "Requests that wrote an Event.")),
-      dropped(
-          registry.AddCounter("espalier_operator_events_dropped_total", "Events dropped because the queue was full.")),
+      dropped(registry.AddCounter("espalier_operator_events_dropped_total",
+                                  "Events dropped because the queue was full or the operator was stopping.")),
       abandoned(registry.AddCounter("espalier_operator_events_abandoned_total",
                                     "Events that the server refused, or that were retried too often.")) {}
 

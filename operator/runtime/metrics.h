@@ -47,7 +47,7 @@ struct CacheMetrics {
 struct EventMetrics {
   explicit EventMetrics(telemetry::MetricRegistry& registry);
   telemetry::Counter written;
-  telemetry::Counter dropped;    // the queue was full
+  telemetry::Counter dropped;    // the queue was full, or the recorder was stopping
   telemetry::Counter abandoned;  // refused, or tried too often
 };
 

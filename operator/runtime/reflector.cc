@@ -101,8 +101,8 @@ void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted,
     delay_ = std::chrono::milliseconds(0);
     return;
   }
-  // Lists again if the same watch would receive the same lines: one that is too long (ResourceExhausted) or, probably,
-  // only lines that cannot be parsed.
+  // Lists again if a new watch from the same version would fail for the same reason: a line that is too long
+  // (ResourceExhausted) or, probably, lines that cannot be parsed.
   if (how.code() == StatusCode::kResourceExhausted || num_garbled_watches_ >= kMaxGarbledWatches) {
     state_ = State::kMustList;
     num_garbled_watches_ = 0;

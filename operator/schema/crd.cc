@@ -27,15 +27,14 @@ OrderedJson Columns() {
       Column("Partitions", "integer", ".spec.graph.partitions.count", "number of partitions of the graph",
              /*only_wide=*/true),
       Column("Servers", "integer", ".status.replicaStatuses.server.ready", "ready graph servers", /*only_wide=*/true),
-      Column("Incarnation", "integer", ".status.incarnation", "number of the current start of the trainers",
-             /*only_wide=*/true),
+      Column("Incarnation", "integer", ".status.incarnation", "counts the starts of the trainers", /*only_wide=*/true),
       Column("Error", "string", ".status.lastError.reason", "reason for the newest failure", /*only_wide=*/true),
   };
 }
 
 OrderedJson Schema() {
   OrderedJson schema = DocumentSchema();
-  AddRules(PlaceRules(), &schema);
+  AddRules(FieldRules(), &schema);
   AddRules(RelationRules(), &schema);
   AddRules(ImmutabilityRules(), &schema);
   schema["properties"]["status"] = StatusSchema();

@@ -81,7 +81,7 @@ TEST(CrdDocumentsTest, OperatorRefusesOtherInvalidDocuments) {
 TEST(CrdDocumentsTest, EveryRuleHasADocumentThatBreaksIt) {
   const std::vector<TestDocument> documents = DocumentsIn("crds/tests/invalid");
   std::vector<Rule> rules = RelationRules();
-  for (const Rule& rule : PlaceRules()) rules.push_back(rule);
+  for (const Rule& rule : FieldRules()) rules.push_back(rule);
   for (const Rule& rule : rules) {
     EXPECT_TRUE(std::any_of(
         documents.begin(), documents.end(),

@@ -107,8 +107,8 @@ OrderedJson MakeList(const FieldSpec& field) {
 
 // Returns the description, with the range, format and default, because `kubectl explain` does not print those.
 std::string MakeDescription(const FieldSpec& field) {
-  const bool is_plain = field.type == FieldType::kObject || field.type == FieldType::kFreeObject;
-  std::string details = is_plain ? "" : DescribeExpected(field);
+  const bool is_object = field.type == FieldType::kObject || field.type == FieldType::kFreeObject;
+  std::string details = is_object ? "" : DescribeExpected(field);
   if (field.required) details += std::string(details.empty() ? "" : "; ") + "required";
   if (!field.default_json.empty()) details += (details.empty() ? "default " : "; default ") + field.default_json;
   return details.empty() ? field.meaning : field.meaning + " (" + details + ")";

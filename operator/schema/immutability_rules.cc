@@ -50,7 +50,8 @@ Rule TrainersUnlessSuspended() {
 
 // Returns an expression for whether the role has an image. has() checks only the last name of a path, so the role
 // itself is checked first: it is absent in objects that were stored by a version without defaults for it. has() of its
-// image would then be an error, and an API server rejects every write with an error, including those of the status.
+// image would then be an error, and an API server rejects every write, also of the status, for which a rule has an
+// error.
 std::string HasImage(const std::string& object, const std::string& role) {
   const std::string at = object + ".spec." + role;
   return "(has(" + at + ") && has(" + at + ".image))";

@@ -1,4 +1,4 @@
-// PlaceRules has the rules of single fields that a schema alone cannot describe. RelationRules has the rules of
+// FieldRules has the rules of single fields that a schema alone cannot describe. RelationRules has the rules of
 // services/job. An API server evaluates a rule after it has filled in the defaults of the schema; optional fields
 // without a default need has(). AddRules inserts the rules into the schema.
 #include "operator/schema/rules.h"
@@ -10,7 +10,8 @@
 namespace espalier::ctl::schema {
 namespace {
 
-// Most of the checks of services/job/checks/check_uris.cc, and that paths are absolute (operator/api/check_cluster.cc).
+// Does most of the checks of services/job/checks/check_uris.cc, and the check of operator/api/check_cluster.cc that a
+// path is absolute.
 constexpr char kUriRule[] =
     R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^[sS]3[aA]?://[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9](/[^/]+)*/?$') && )"
     R"(!self.matches('/\\.\\.?(/|$)')))";
@@ -41,11 +42,11 @@ std::vector<Rule> RelationRules() {
   return rules;
 }
 
-std::vector<Rule> PlaceRules() {
+std::vector<Rule> FieldRules() {
   std::vector<Rule> rules = {
       {"", "self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",
-       "expected a name of lower-case letters, digits and '-' that starts with a letter (at most 40): its children's "
-       "names are made from it",
+       "expected a name of at most 40 lower-case letters, digits and '-' that starts with a letter and does not end "
+       "with '-': the names of the job's child objects are made from it",
        "metadata.name"},
   };
   for (const job::FieldSpec& field : job::FieldTable()) {
@@ -64,7 +65,7 @@ std::vector<Rule> PlaceRules() {
 void AddRules(const std::vector<Rule>& rules, OrderedJson* document_schema) {
   for (const Rule& rule : rules) {
     OrderedJson* schema = FindField(document_schema, rule.at);
-    ESPALIER_CHECK(schema != nullptr) << "a rule at " << rule.at << ", which is not in the table";
+    ESPALIER_CHECK(schema != nullptr) << "the schema has no field " << rule.at << " for a rule";
     OrderedJson validation = {{"rule", rule.cel}, {"message", rule.message}, {"reason", rule.reason}};
     if (!rule.field.empty()) validation["fieldPath"] = "." + rule.field;
     (*schema)["x-kubernetes-validations"].push_back(std::move(validation));

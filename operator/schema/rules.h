@@ -21,7 +21,7 @@ struct Rule {
 };
 
 std::vector<Rule> RelationRules();      // those of job::DocumentRules() that CEL can express
-std::vector<Rule> PlaceRules();         // URIs, addresses and names
+std::vector<Rule> FieldRules();         // URIs, addresses and names
 std::vector<Rule> ImmutabilityRules();  // on changes of a document (immutability_rules.cc)
 
 // Adds each rule to x-kubernetes-validations of its field.

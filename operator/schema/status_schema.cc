@@ -38,7 +38,7 @@ OrderedJson Conditions() {
        {"status",
         {{"description", "whether the condition holds"}, {"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
        {"reason",
-        {{"description", "why, in one word"},
+        {{"description", "reason for the status, in one word"},
          {"type", "string"},
          {"minLength", 1},
          {"maxLength", 1024},
@@ -78,7 +78,9 @@ OrderedJson Progress() {
 
 OrderedJson LastError() {
   return Object("the newest failure that was handled",
-                {{"role", Text("role that failed: partitioner, server, sampler or trainer; absent: the job", 63)},
+                {{"role", Text("role that failed: partitioner, server, sampler or trainer; absent if the job as a "
+                               "whole failed",
+                               63)},
                  {"reason", Text("reason for the failure, in one word", 1024)},
                  {"message", Text("human-readable description of the failure", api::kMaxMessageBytes)},
                  {"exitCode", {{"description", "exit code of the process"}, {"type", "integer"}, {"format", "int32"}}},
@@ -102,7 +104,7 @@ OrderedJson StatusSchema() {
       {{"observedGeneration", Count("generation of the document that this status describes")},
        {"phase", Phases()},
        {"conditions", Conditions()},
-       {"incarnation", Count("number of the current start of the trainers; 0 before the first one")},
+       {"incarnation", Count("counts the starts of the trainers; 0 before the first one")},
        {"attempts", Object("numbers of attempts and failures",
                            {{"partition", Count("partition Jobs created")},
                             {"total", Count("trainer Jobs created")},
@@ -114,7 +116,8 @@ OrderedJson StatusSchema() {
                              {"cut", Number("edge cut as a share of all edges")},
                              {"bytes", Count("size of all partitions")}})},
        {"script",
-        Object("the script of the user's program, fixed by the first pod that read it or by the document",
+        Object("the script of the user's program, set once: from the document, or by the first pod that reads the "
+               "script",
                {{"source", Text("URI or ConfigMap that contains the script", 2048)},
                 {"sha256", Text("SHA-256 of the file or archive; a script with another digest is not run", 64)}})},
        {"images",

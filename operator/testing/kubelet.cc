@@ -49,8 +49,7 @@ std::optional<PodEnd> EndOfScript(const Json& pod, const std::string& found_sha2
     words.script_sha256 = found_sha256;
     if (flag != arguments.end() && *std::next(flag) != found_sha256) {
       words.code = ExitCode::kUnavailable;
-      words.message =
-          "it has SHA-256 " + found_sha256 + ", but the job runs only " + std::next(flag)->get<std::string>();
+      words.message = "it has SHA-256 " + found_sha256 + ", but the job expects " + std::next(flag)->get<std::string>();
     }
     const int code = static_cast<int>(words.code);
     return PodEnd{code, telemetry::TerminationJson(words), code == 0 ? "Completed" : "Error"};

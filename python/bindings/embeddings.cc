@@ -178,7 +178,7 @@ void Step(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, con
                     [&](Deadline deadline) { return table.Step(rows, values, learning_rate, deadline); });
 }
 
-// (of, type, name): the row space of a tensor (MakeRowSpace), and its name.
+// (of, type, name) of a tensor; `of` and `type` as for MakeRowSpace.
 using TensorKey = std::tuple<std::string, uint32_t, std::string>;
 
 void Save(const DistGraph& graph, const std::string& uri, const std::vector<TensorKey>& tensors,

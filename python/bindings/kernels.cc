@@ -148,11 +148,12 @@ void Compute(int threads, const Body& body) {
   body();
 }
 
-// The edges of a block by destination, and also by source after the first gradient that needs them. Thread-safe.
+// The edges of a block in the order of destinations, and also of sources once a gradient has needed that order.
+// Thread-safe.
 class Edges {
  public:
-  // indptr: int32 [destinations + 1], indices: int32 [edges]. With self_edges, each destination i gets a last edge from
-  // source i.
+  // indptr: int32 [destinations + 1], indices: int32 [edges]. With self_edges, each destination i has an edge from
+  // source i after its other edges.
   Edges(const Input& indptr, const Input& indices, int64_t num_sources, bool self_edges) : num_sources_(num_sources) {
     const std::vector<uint32_t> offsets = CopyWords(indptr, "indptr");
     std::vector<uint32_t> sources = CopyWords(indices, "indices");
@@ -216,7 +217,7 @@ class Edges {
   mutable kernels::TransposedSegments transposed_;
 };
 
-// With by_source, computes the gradient: rows of `out` are sources and rows of `source` are destinations.
+// With by_source, computes the gradient: `source` has a row for each destination, and `out` one for each source.
 void Sum(const Edges& edges, const Input& source, const Output& out, const OptionalInput& source_scale,
          const OptionalInput& initial, const OptionalInput& initial_scale, const OptionalInput& result_scale,
          bool by_source, int threads) {

@@ -10,7 +10,7 @@ namespace espalier::python {
 
 struct LoadedBatch {
   sampler::MiniBatch batch;
-  std::vector<Tensor> rows;  // one tensor for each fetch of the loader, in order
+  std::vector<Tensor> rows;  // one tensor for each item of LoaderSettings::fetches, in order
 };
 
 }  // namespace espalier::python

@@ -36,8 +36,7 @@ namespace {
 
 using client::DistGraph;
 
-// Rows that the loader gathers for each batch: those of all nodes of a type that the batch reads, or only those of its
-// seeds.
+// Rows that the loader gathers for each batch: those of all its nodes of `type`, or only those of its seeds.
 struct Fetch {
   NodeTypeId type;
   std::string column;
@@ -161,7 +160,7 @@ std::vector<Fetch> MakeFetches(const DistGraph& graph, const LoaderSettings& set
 }
 
 // Returns a cache of the columns that the loader fetches for all nodes of a batch; null if the settings ask for no
-// cache. Attached tensors are not cached, because they change.
+// cache. Distributed tensors that are attached as columns are not cached, because they change.
 std::shared_ptr<client::FeatureCache> MakeFeatureCache(const DistGraph& graph, const std::vector<Fetch>& fetches,
                                                        const LoaderSettings& settings) {
   if (settings.feature_cache_bytes == 0) return nullptr;
@@ -177,7 +176,7 @@ std::shared_ptr<client::FeatureCache> MakeFeatureCache(const DistGraph& graph, c
   }
   if (options.columns.empty()) {
     throw StatusError(InvalidArgument(
-        "feature_cache keeps rows of the sampler's prefetch_node_feats, which has no column of the graph: name the "
+        "feature_cache has no rows to keep: the sampler's prefetch_node_feats names no column of the graph; name the "
         "columns there, or omit feature_cache"));
   }
   return ValueOrThrow(client::FeatureCache::Make(graph, options));

@@ -144,7 +144,7 @@ Tensor UnsignedIds(const IdArray& ids) {
 }
 
 // Calls `call` without the interpreter's lock. KeyboardInterrupt is raised only when the call has ended, because the
-// call has no stop. Each request to the store ends after the store's own timeout.
+// call cannot be stopped. Each request to the store ends at the latest after the store's own timeout.
 template <class Call>
 auto CallStore(Call call) {
   return CallInterruptibly({}, Deadline::Never(), [&](Deadline) { return call(); });

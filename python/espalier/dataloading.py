@@ -81,7 +81,7 @@ class LaborSampler(NeighborSampler):
 
 
 class LastSampler(NeighborSampler):
-    """Samples the latest in-edges of each node by the graph's time column."""
+    """Samples the in-edges of each node that have the latest timestamps in the graph's time column."""
 
     method = "Last"
 

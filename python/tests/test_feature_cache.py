@@ -109,8 +109,9 @@ class FeatureCache(unittest.TestCase):
                 self.assertEqual(set(batch.blocks[0].srcdata["changing"]["paper"].ravel().tolist()), {epoch})
 
     def test_refusals(self):
-        with self.assertRaisesRegex(ep.InvalidArgument, "^feature_cache keeps rows of the sampler's prefetch_node_feats, "
-                                    "which has no column of the graph: name the columns there, or omit feature_cache$"):
+        with self.assertRaisesRegex(ep.InvalidArgument, "^feature_cache has no rows to keep: the sampler's "
+                                    "prefetch_node_feats names no column of the graph; name the columns there, or omit "
+                                    "feature_cache$"):
             ep.DistNodeDataLoader(served, ep.NodesOfSplit("random", "train", "paper"), ep.NeighborSampler([{CITES: 3}]),
                                   batch_size=9, feature_cache=PLENTY)
         for options in ({"feature_cache": -1}, {"feature_cache": PLENTY, "feature_cache_steps": 0},

@@ -51,8 +51,8 @@ class Deadline {
   }
   Deadline WithoutStop() const { return Deadline(time_); }
 
-  // Returns a deadline at the same time with `stop` as its stop token, replacing any earlier one. RPCs with the
-  // returned deadline end with CANCELLED when `stop` is requested, whether they are pending or start later.
+  // Returns this deadline with `stop` in place of its stop token. RPCs with the returned deadline end with CANCELLED
+  // when `stop` is requested, whether they are pending or start later.
   Deadline OrStop(std::stop_token stop) const { return Deadline(time_, std::move(stop)); }
   // Returns the token passed to OrStop, or a token that is never signaled.
   const std::stop_token& stop() const { return stop_; }

@@ -1,5 +1,5 @@
-// Failpoints: named places in the code where a test can make a process crash, wait or fail. A disarmed failpoint costs
-// one relaxed load.
+// Failpoints: named places in the code where a test can make a process crash, wait or fail. While none is armed, each
+// costs one relaxed load.
 //
 //   ESPALIER_FAILPOINTS="checkpoint.before_manifest=crash@2;store.get=error:UNAVAILABLE%30;rpc.reply=delay:200ms"
 //

@@ -13,7 +13,7 @@ enum class Retry { kNever, kCounted, kNotCounted };
 
 // Ranks the ends of the processes of a group by how likely each is the cause of the group's failure, in ascending
 // order. The order of the ends in time does not show the cause: processes that fail because of a peer end within
-// milliseconds of that peer.
+// milliseconds of that peer. Numbers in the comments are exit codes.
 enum class CauseRank {
   kNone,
   kConsequence,     // the supervisor ended the process

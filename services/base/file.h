@@ -14,7 +14,7 @@ enum class FileKinds {
 };
 
 // Returns the content of the file. Errors name the path: InvalidArgument for a folder, for a kind of file that `kinds`
-// excludes and for a file larger than `max_bytes`; otherwise that of FromErrno, such as NotFound.
+// excludes and for a file larger than `max_bytes`; otherwise the error of FromErrno, such as NotFound.
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKinds kinds = FileKinds::kAny);
 
 }  // namespace espalier

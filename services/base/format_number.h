@@ -9,8 +9,8 @@ namespace espalier {
 // are "nan", "inf" and "-inf".
 std::string FormatFixed(double value, int decimals);
 
-// Returns the number rounded to `digits` significant digits, without trailing zeros. Has an exponent if the exponent is
-// below -4 or at least `digits`, as "%g" of printf: FormatSignificant(0.52134567, 4) is "0.5213", and
+// Returns the number rounded to `digits` significant digits, without trailing zeros. Writes an exponent if it would
+// be below -4 or at least `digits`, as "%g" of printf: FormatSignificant(0.52134567, 4) is "0.5213", and
 // FormatSignificant(1e9, 4) is "1e+09". With 17 digits, the text parses to the same number.
 std::string FormatSignificant(double value, int digits);
 

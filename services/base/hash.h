@@ -1,6 +1,6 @@
-// Hashes that results depend on. XXH3 is used for checksums and for keys of random streams: it is fast, seeded and has
-// a published specification (github.com/Cyan4973/xxHash), but it is not cryptographic. Where an attacker could profit
-// from a collision, use SHA-256 (sha256.h).
+// Hash functions for checksums and for keys of random streams; the results of a run depend on their values. XXH3 is
+// fast, seeded and has a published specification (github.com/Cyan4973/xxHash), but it is not cryptographic. Where an
+// attacker could profit from a collision, use SHA-256 (sha256.h).
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,7 @@ inline Status MakeFolder(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (!error) return Status();
   if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    return FailedPrecondition("making folder " + folder.string() +
-                              ": a file with this name, or that of a parent folder, exists");
+    return FailedPrecondition("making folder " + folder.string() + ": this path or a parent of it is a file");
   }
   return FromErrno(error.value(), "making folder " + folder.string());
 }

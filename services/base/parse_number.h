@@ -1,4 +1,4 @@
-// Parses numbers of configuration, file names and headers of responses.
+// Parses numbers in configuration, file names and response headers.
 #pragma once
 
 #include <charconv>
@@ -8,9 +8,9 @@
 
 namespace espalier {
 
-// Returns the number that the whole of `text` is, in the syntax of std::from_chars: decimal, without white space or
-// leading '+', and with leading '-' only for a signed T; for a floating-point T also "inf" and "nan". Returns nullopt
-// if `text` is empty, has other characters, or is out of the range of T, an integer or floating-point type.
+// Parses all of `text` as one number of T, an integer or floating-point type, in the syntax of std::from_chars:
+// decimal, without white space or leading '+', and with leading '-' only for a signed T; for a floating-point T also
+// "inf" and "nan". Returns nullopt if `text` is empty, has other characters, or is out of the range of T.
 template <class T>
 std::optional<T> ParseNumber(std::string_view text) {
   T number = 0;

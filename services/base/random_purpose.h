@@ -1,5 +1,5 @@
-// The registry of random streams. Each use of randomness that results depend on has a purpose of its own, so that no
-// two uses share a key. The numbers determine the results of a seed: never renumber, only add.
+// The registry of random streams. Each kind of random draw that results depend on has a purpose of its own, so that its
+// keys differ from those of all other kinds. The numbers determine the results of a seed: never renumber, only add.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ enum class RandomPurpose : uint32_t {
   kSeedOrder = 1,       // order of the seed nodes or seed edges of an epoch
   kNeighbors = 2,       // drawn in-edges
   kInitialization = 3,  // model parameters
-  kDropout = 4,         // masks by (epoch, step, layer, node type, original id, column)
+  kDropout = 4,         // masks by (epoch, step, layer, node type, original id, index in the row)
   kPartitioning = 5,    // tie-breaks of partition algorithms, and the algorithm Random
   kGenerator = 6,       // generated graphs
   kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
   kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)
   kWalkRestarts = 9,    // whether a walk ends, by (epoch, step, step of the walk)
-  kTensorRows = 10,     // first values of distributed tensors by (row space, stream, original id, column)
-  kInputDropout = 11,   // masks of a model's input rows, by (epoch, step, node type, original id, column)
+  kTensorRows = 10,     // first values of distributed tensors by (row space, stream, original id, index in the row)
+  kInputDropout = 11,   // masks of a model's input rows, by (epoch, step, node type, original id, index in the row)
   // Masks of attention weights, by (epoch, step, layer, relation, original ids of both endpoints, head).
   kAttentionDropout = 12,
   kUserModel = 13,  // torch's own generator while a user's module runs, by (epoch, step, layer, rank)
-  // Negative edges, by (epoch, step, drawn endpoint: destination or source). Also random seeds derived from the job's:
-  // by (epoch), for the order in which NegativeKind::kInDegree takes the training edges; by (LinkPlan::owner), for the
-  // negatives of ranks that have edges of their own.
+  // Negative edges, by (epoch, step, drawn endpoint: destination or source). Two more keys serve as random seeds:
+  // by (epoch) for the order in which NegativeKind::kInDegree takes the training edges, and by (LinkPlan::owner) for
+  // the negatives of a rank that has edges of its own.
   kNegatives = 14,
   kCandidates = 15,  // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };

@@ -1,8 +1,8 @@
 // Errors as values. A `Status` says what failed and, by its code, what the caller can do about it; a `Result<T>` is
 // either a value or an error status. Functions of services/ and operator/ throw only std::bad_alloc, which ends the
 // process (telemetry/termination.h) unless a caller handles it, and the exceptions that comments name, such as
-// ModelError. Exceptions of libraries are caught at the call; those of torch, where a model is called. python/bindings
-// converts errors to exceptions of Python.
+// ModelError. Exceptions of libraries are caught at the call; exceptions of torch are caught where a model is called.
+// python/bindings converts errors to exceptions of Python.
 #pragma once
 
 #include <optional>
@@ -90,7 +90,7 @@ class [[nodiscard]] Result {
 
   Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
-    ESPALIER_CHECK(!status_.ok()) << "a Result made of a status needs an error";
+    ESPALIER_CHECK(!status_.ok()) << "a Result cannot be made of an OK status";
   }
 
   bool ok() const { return value_.has_value(); }

@@ -1,6 +1,6 @@
 // Every tensor with bytes is made by Wrap. Only those of Zeros and Uninitialized, which own memory from malloc, are
 // writable. Shapes from files and messages are checked by CheckedElementCount, which returns an error. Zeros and
-// Uninitialized abort for a shape that it refuses; Wrap checks no shape.
+// Uninitialized call it too and abort on an error; Wrap checks no shape.
 #include "services/base/tensor.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ size_t ComputeSizeBytes(DType dtype, std::span<const int64_t> shape) {
 // std::bad_alloc with the requested size in its message.
 class AllocationError : public std::bad_alloc {
  public:
-  explicit AllocationError(size_t size_bytes) : text_("a tensor of " + std::to_string(size_bytes) + " bytes") {}
+  explicit AllocationError(size_t size_bytes)
+      : text_("cannot allocate a tensor of " + std::to_string(size_bytes) + " bytes") {}
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:

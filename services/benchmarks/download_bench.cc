@@ -66,7 +66,7 @@ int Main(int argc, char** argv) {
   Options options;
   app.add_option("uri", options.uri, "URI of the folder with manifest.json")->required();
   app.add_option("--data-dir", options.data_dir, "Folder for the copies")->required();
-  app.add_option("--partition", options.partition, "Number of the partition")->capture_default_str();
+  app.add_option("--partition", options.partition, "Partition to download, from 0")->capture_default_str();
   app.add_option("--parallel", options.parallel_requests, "Concurrent requests")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that verify mapped files")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -31,7 +31,7 @@ std::vector<GlobalNodeId> RandomNodes(uint64_t count, uint64_t num_nodes, uint64
   return nodes;
 }
 
-// The upper bound of the rate: a copy into memory that is already allocated, prefetching 8 rows ahead.
+// The upper bound of the rate (the ceiling): a copy into memory that is already allocated, prefetching 8 rows ahead.
 void CopyRows(const std::byte* rows, size_t row_bytes, const std::vector<GlobalNodeId>& nodes, std::byte* out) {
   constexpr size_t kAhead = 8;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -90,7 +90,7 @@ int Main(int argc, char** argv) {
       global.push_back(
           RandomNodes(options.rows, bench.graph->book().num_nodes(NodeTypeId(0)), static_cast<uint64_t>(t)));
     }
-    const double floor = BytesPerSecond(options, bytes, threads, [&](int t) {
+    const double ceiling = BytesPerSecond(options, bytes, threads, [&](int t) {
       CopyRows(features.bytes(), row_bytes, local[static_cast<size_t>(t)], out[static_cast<size_t>(t)].data());
     });
     const double gather = BytesPerSecond(options, bytes, threads, [&](int t) {
@@ -98,9 +98,9 @@ int Main(int argc, char** argv) {
           NodeTypeId(0), graph::kFeatureColumn, global[static_cast<size_t>(t)], Deadline::After(std::chrono::hours(1)));
       ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
     });
-    const double percent = 100 * gather / floor;
+    const double percent = 100 * gather / ceiling;
     std::printf("%s %5.1f %% of a prefetching copy (%.1f GB/s; the copy: %.1f) %s\n",
-                threads == 1 ? "1 thread: " : "2 threads:", percent, gather / 1e9, floor / 1e9,
+                threads == 1 ? "1 thread: " : "2 threads:", percent, gather / 1e9, ceiling / 1e9,
                 AtLeast(65, percent, " %").c_str());
   }
   return 0;

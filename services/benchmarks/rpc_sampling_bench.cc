@@ -28,8 +28,8 @@
 namespace espalier::benchmarks {
 namespace {
 
-constexpr size_t kFloorReplyBytes = size_t{1} << 20;
-constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
+constexpr size_t kRawReplyBytes = size_t{1} << 20;
+constexpr const char* kRawMethod = "/espalier.tensor.v1.TensorStore/Drop";
 
 struct Options {
   BenchGraphOptions graph = {.num_partitions = 2};
@@ -42,12 +42,12 @@ struct Options {
 };
 
 // Responds to every request with 1 MiB of zeros, always from the same memory.
-class FloorService final
+class RawReplyService final
     : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
  public:
   grpc::ServerUnaryReactor* Drop(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
                                  grpc::ByteBuffer* reply) override {
-    static const std::vector<char> zeros(kFloorReplyBytes);
+    static const std::vector<char> zeros(kRawReplyBytes);
     const grpc::Slice slice(zeros.data(), zeros.size(), grpc::Slice::STATIC_SLICE);
     *reply = grpc::ByteBuffer(&slice, 1);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -91,10 +91,10 @@ void Serve(const Options& options, const BenchGraph& bench, uint32_t partition, 
   served.description = bench.graph->description();
   const auto graph_server = server::GraphServer::Start(server, std::move(served), bench.shards[partition]);
   ESPALIER_CHECK(graph_server.ok()) << graph_server.status().ToString();
-  FloorService floor;
-  const auto floor_server = rpc::RpcServer::Start({}, {&floor});
-  ESPALIER_CHECK(floor_server.ok()) << floor_server.status().ToString();
-  addresses.Write((*graph_server)->address() + " " + (*floor_server)->address());
+  RawReplyService raw_replies;
+  const auto raw_server = rpc::RpcServer::Start({}, {&raw_replies});
+  ESPALIER_CHECK(raw_server.ok()) << raw_server.status().ToString();
+  addresses.Write((*graph_server)->address() + " " + (*raw_server)->address());
   for (;;) pause();  // until the parent kills this process
 }
 
@@ -156,16 +156,17 @@ void Sample(const Options& options, uint32_t client, const std::vector<std::stri
   results.Write(std::to_string(static_cast<double>(edges) / watch.Seconds()));
 }
 
-// Measures the bytes per second that one client receives from `servers`, which are FloorServices. Takes about a second,
-// with four threads that each have one call in flight.
-void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start, const Pipe& results) {
+// Measures the bytes per second that one client receives from `servers`, which are RawReplyServices. Takes about a
+// second, with four threads that each have one call in flight.
+void MeasureRawReplies(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start,
+                       const Pipe& results) {
   constexpr int kInFlight = 4;
   std::atomic<uint64_t> bytes{0};
   std::atomic<bool> stop{false};
   std::vector<std::jthread> callers;
   std::vector<std::shared_ptr<rpc::Peer>> peers;
   for (const std::string& address : servers) {
-    peers.push_back(std::make_shared<rpc::Peer>("floor", address, rpc::ChannelSettings()));
+    peers.push_back(std::make_shared<rpc::Peer>("raw replies", address, rpc::ChannelSettings()));
   }
   ready.Write("ready");
   start.Read();
@@ -173,7 +174,7 @@ void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, co
   for (int i = 0; i < kInFlight; ++i) {
     callers.emplace_back([&, peer = peers[static_cast<size_t>(i) % peers.size()]] {
       while (!stop) {
-        const auto reply = rpc::CallAndWait(peer, kFloorMethod, grpc::ByteBuffer(nullptr, 0),
+        const auto reply = rpc::CallAndWait(peer, kRawMethod, grpc::ByteBuffer(nullptr, 0),
                                             Deadline::After(std::chrono::minutes(1)));
         ESPALIER_CHECK(reply.ok()) << reply.status().ToString();
         bytes += reply->Length();
@@ -214,22 +215,23 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--batch-size", options.batch_size)->capture_default_str();
-  app.add_option("--batches", options.batches, "batches that each client measures")->capture_default_str();
+  app.add_option("--batches", options.batches, "batches that each client samples while the time is measured")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   const BenchGraph bench = MakeBenchGraph(options.graph);
   std::vector<pid_t> server_processes;
-  std::vector<std::string> servers, floors;
+  std::vector<std::string> servers, raw_servers;
   for (uint32_t p = 0; p < options.graph.num_partitions; ++p) {
     const Pipe addresses;
     server_processes.push_back(Fork([&] { Serve(options, bench, p, addresses); }));
     const std::string line = addresses.Read();
     servers.push_back(line.substr(0, line.find(' ')));
-    floors.push_back(line.substr(line.find(' ') + 1));
+    raw_servers.push_back(line.substr(line.find(' ') + 1));
   }
-  const double floor_bytes =
+  const double raw_bytes =
       RunClients(options.clients, [&](uint32_t, const Pipe& ready, const Pipe& start, const Pipe& results) {
-        MeasureFloor(floors, ready, start, results);
+        MeasureRawReplies(raw_servers, ready, start, results);
       });
   const double edges =
       RunClients(options.clients, [&](uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results) {
@@ -252,11 +254,11 @@ int Main(int argc, char** argv) {
   const double clients = options.clients;
   const double million_edges = edges / clients / 1e6;
   std::printf("%u servers, %u clients\n", options.graph.num_partitions, options.clients);
-  std::printf("raw gRPC, 1 MB replies   %7.2f GB/s per client\n", floor_bytes / clients / 1e9);
+  std::printf("raw gRPC, 1 MB replies   %7.2f GB/s per client\n", raw_bytes / clients / 1e9);
   std::printf("sampling without RPC     %7.2f M edges/s per client\n", local_edges / clients / 1e6);
   std::printf(
       "sampling through servers %7.2f M edges/s per client: %.0f %% of sampling without RPC, %.1f %% of gRPC's bytes\n",
-      million_edges, 100 * edges / local_edges, 100 * 4 * edges / floor_bytes);
+      million_edges, 100 * edges / local_edges, 100 * 4 * edges / raw_bytes);
   std::printf("a client: %.2f M edges/s %s\n", million_edges, AtLeast(20, million_edges, " M edges/s").c_str());
   return 0;
 }

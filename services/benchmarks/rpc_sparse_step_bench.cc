@@ -1,7 +1,8 @@
 // Measures the rate of sparse Adagrad steps on a graph server process, with gradients from one client over loopback.
-// Two upper bounds of the rate (ceilings) are measured in the same run: a prefetching pass over as many rows in this
-// process, and the same bytes sent to a process that drops them, in messages of the same size and with as many messages
-// in flight. The second one limits everything that sends this data over gRPC.
+// Two upper bounds of the rate (ceilings) are measured in the same run: the rate of a prefetching pass over the same
+// rows of a table in this process, and the rate of sending the same bytes to a process that drops them, in messages of
+// the same size and with the same number of messages in flight. Nothing that sends this data over gRPC can exceed the
+// second ceiling.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,8 +118,8 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
 }
 
 // Returns the rows per second of a prefetching pass over `rows` in a table of `num_rows` rows, the best of five.
-double FloorRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<LocalRowId>& rows,
-                 const std::vector<float>& gradients) {
+double PassRate(const SparseFlags& flags, uint64_t num_rows, const std::vector<LocalRowId>& rows,
+                const std::vector<float>& gradients) {
   std::vector<float> weights(num_rows * flags.width, 0.1f), state(num_rows * flags.width, 0.1f);
   const shard::LearnableTable table{.num_rows = num_rows,
                                     .width = flags.width,
@@ -169,10 +170,11 @@ double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, cons
 
 int Main(int argc, char** argv) {
   SparseFlags flags;
-  CLI::App app("Sparse Adagrad on a graph server, as ratios to a prefetching pass and to raw gRPC in the same run");
-  app.add_option("--scale", flags.graph.scale, "size of the graph; 1 is 2.4 M rows")->capture_default_str();
+  CLI::App app("Rate of sparse Adagrad on a graph server, as ratios to those of a prefetching pass and of raw gRPC");
+  app.add_option("--scale", flags.graph.scale, "size of the graph; 1 is 2.4 M nodes with one row each")
+      ->capture_default_str();
   app.add_option("--width", flags.width, "F32 values of a row")->capture_default_str();
-  app.add_option("--batch", flags.batch, "gradients of a step, at random rows")->capture_default_str();
+  app.add_option("--batch", flags.batch, "gradients per step, each of a random row")->capture_default_str();
   app.add_option("--steps", flags.steps, "measured steps")->capture_default_str();
   app.add_option("--server-threads", flags.server_threads)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
@@ -189,7 +191,7 @@ int Main(int argc, char** argv) {
   std::vector<float> gradients(flags.batch * flags.width);
   for (float& value : gradients) value = random.NextUnitFloat() - 0.5f;
 
-  const double floor = FloorRate(flags, num_rows, locals, gradients);
+  const double pass = PassRate(flags, num_rows, locals, gradients);
   int address[2];
   ESPALIER_CHECK(pipe(address) == 0);
   const pid_t child = ServeInChild(flags, bench, address[1]);
@@ -204,9 +206,9 @@ int Main(int argc, char** argv) {
                                    Tensor::FromVector(std::move(gradients), {count, int64_t{flags.width}}));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const double percent = 100 * served / std::min(floor, raw);
+  const double percent = 100 * served / std::min(pass, raw);
   std::printf("over RPC %.2f M rows/s: %.1f %% of a prefetching pass over as many rows (%.2f M rows/s)\n", served / 1e6,
-              100 * served / floor, floor / 1e6);
+              100 * served / pass, pass / 1e6);
   std::printf("over RPC %.2f M rows/s: %.1f %% of the same bytes over raw gRPC (%.2f M rows/s)\n", served / 1e6,
               100 * served / raw, raw / 1e6);
   std::printf("of the lower ceiling: %.1f %% %s\n", percent, AtLeast(60, percent, " %").c_str());

@@ -84,7 +84,7 @@ struct Totals {
   std::atomic<double> seconds{0}, hop_seconds{0};  // sums over all threads
 };
 
-// Returns the number of full batches of an epoch, at least 1: a small graph has only one batch, which is not full.
+// Returns the number of full batches of an epoch, or 1 if the only batch is not full, as in a small graph.
 uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size) {
   const Result<uint64_t> seeds = graph.Count(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
   ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
@@ -149,7 +149,7 @@ double PercentOfCeiling(const Rate& rate, double lines_per_second) {
 void Print(const char* name, const Rate& rate, double lines_per_second) {
   std::printf(
       "%-22s %6.1f M edges/s  %5.1f %% of the random-line ceiling (%.0f M lines/s)  [%.0fk edges, %.0fk nodes a batch; "
-      "%.0f %% in hops]\n",
+      "%.0f %% of the time in hops]\n",
       name, rate.edges_per_second / 1e6, PercentOfCeiling(rate, lines_per_second), lines_per_second / 1e6,
       rate.edges_per_batch / 1e3, rate.nodes_per_batch / 1e3, 100 * rate.share_in_hops);
 }
@@ -178,20 +178,20 @@ int Main(int argc, char** argv) {
 
   const BenchGraph bench = MakeBenchGraph(options.graph);
   const Tensor& indices = bench.shards[0]->data().in_edges[0].indices;
-  const double one_line = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
-  const double two_lines = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
+  const double ceiling_of_one = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
+  const double ceiling_of_two = RandomCacheLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
 
   const Rate one = Measure(*bench.graph, options, {}, 1);
-  Print("uniform, 1 thread", one, one_line);
-  const double percent = PercentOfCeiling(one, one_line);
+  Print("uniform, 1 thread", one, ceiling_of_one);
+  const double percent = PercentOfCeiling(one, ceiling_of_one);
   std::printf("of the ceiling: %.1f %% %s\n", percent, AtLeast(45, percent, " %").c_str());
   const Rate two = Measure(*bench.graph, options, {}, 2);
-  Print("uniform, 2 threads", two, two_lines);
+  Print("uniform, 2 threads", two, ceiling_of_two);
   const double speedup = two.edges_per_second / one.edges_per_second;
   std::printf("2 threads / 1 thread: %.2f %s\n", speedup, AtLeast(1.85, speedup, "").c_str());
   const auto compare = [&](const char* name, const sampler::SamplingSpec& spec) {
     const Rate rate = Measure(*bench.graph, options, spec, 1);
-    Print(name, rate, one_line);
+    Print(name, rate, ceiling_of_one);
     const double slowdown = one.edges_per_second / rate.edges_per_second;
     std::printf("uniform / this: %.2f in edges, %.2f in batches\n", slowdown,
                 slowdown * rate.edges_per_batch / one.edges_per_batch);

@@ -1,5 +1,5 @@
-// The floor for a step of a sparse optimizer: a prefetching pass over the same weights, state and gradients with
-// minimal arithmetic.
+// A pass over the weights, state and gradients of a sparse optimizer's step, with prefetching and minimal arithmetic.
+// Its time is the floor for the step.
 #pragma once
 
 #include <span>
@@ -8,10 +8,9 @@
 
 namespace espalier::benchmarks {
 
-// Reads all gradients and reads and writes the weights and state of their rows, in the order of `gradients`,
-// prefetching 8 rows ahead.
+// Reads all gradients, in order, and updates the weights and state of their rows. Prefetches 8 rows ahead.
 inline void TouchRows(const shard::LearnableTable& table, std::span<const shard::RowGradients> gradients) {
-  constexpr size_t kAhead = 8, kLine = 16;  // in rows; in floats: one cache line
+  constexpr size_t kAhead = 8, kLine = 16;  // rows; floats in a cache line
   const size_t width = table.width, state_width = table.state_width;
   for (const shard::RowGradients& part : gradients) {
     for (size_t i = 0; i < part.rows.size(); ++i) {

@@ -1,5 +1,5 @@
-// Measures a step of a sparse optimizer on random rows, as a ratio to a prefetching pass over the same rows. The pass
-// reads the gradients, reads and writes the weights and state, and does little arithmetic.
+// Measures the rate of a sparse optimizer on random rows, as a ratio to that of a prefetching pass over the same rows.
+// The pass reads the gradients, reads and writes the weights and state, and does little arithmetic.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -38,10 +38,10 @@ double BestSeconds(const SparseFlags& flags, const Work& work) {
 
 int Main(int argc, char** argv) {
   SparseFlags flags;
-  CLI::App app("A step of a sparse optimizer, as a ratio to a prefetching pass over the same rows in the same run");
+  CLI::App app("Rate of a sparse optimizer, as a ratio to that of a prefetching pass over the same rows");
   app.add_option("--rows", flags.rows, "rows of the table")->capture_default_str();
   app.add_option("--width", flags.width, "F32 values of a row")->capture_default_str();
-  app.add_option("--batch", flags.batch, "gradients of a step, at random rows")->capture_default_str();
+  app.add_option("--batch", flags.batch, "gradients per step, each of a random row")->capture_default_str();
   app.add_option("--ranks", flags.ranks, "number of ranks that send the gradients")->capture_default_str();
   using Type = sampler::SparseOptimizerType;
   const std::map<std::string, Type> types = {{"sgd", Type::kSgd},

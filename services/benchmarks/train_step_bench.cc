@@ -26,7 +26,8 @@ namespace espalier::trainer {
 namespace {
 
 constexpr int64_t kFeatures = 100, kHidden = 256, kClasses = 47;
-// Rows after 0 to 3 hops and edges per row, as in mini-batches of the generated graph with the shape of ogbn-products.
+// kRows: rows after 0 to 3 hops; kFanouts: edges per row in each hop. Both are as in mini-batches of the generated
+// graph with the shape of ogbn-products.
 constexpr uint32_t kRows[] = {1024, 16'200, 158'000, 622'000};
 constexpr uint32_t kFanouts[] = {15, 10, 5};
 
@@ -45,8 +46,8 @@ sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint3
   return layer;
 }
 
-// Returns the floating-point operations of a step's matrix products (2 per multiply-add). Each layer multiplies in the
-// forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
+// Returns the floating-point operations of a step's matrix products (2 per multiply-add). A layer does the same number
+// in the forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
 // GraphSAGE multiplies the output rows by two matrices (self and neighbors). GAT multiplies the input rows of a layer
 // by one matrix. GATv2 also multiplies the output rows by a second matrix.
 double FlopsOfStep(job::ModelType type) {
@@ -158,7 +159,7 @@ class Step {
 };
 
 int Main(int argc, char** argv) {
-  CLI::App app("Time of a training step as a ratio to the time of its matrix products");
+  CLI::App app("Time of a training step's matrix products, as a ratio to the time of the step");
   int threads = 1, repetitions = 7;
   double dropout = 0.5;
   app.add_option("--threads", threads, "math threads")->capture_default_str();

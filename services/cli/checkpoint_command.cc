@@ -131,8 +131,8 @@ std::string ToText(const CheckpointManifest& manifest) {
   std::string text = format::CheckpointFolderName(manifest.id) + " of job " + manifest.job_name + ", " +
                      TimeText(manifest.created_unix_seconds) + ", " + terminal::BytesText(manifest.size_bytes()) + "\n";
   text += "  resumes with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
-          " of " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
-          " steps (" + ToString(manifest.end) + ")\n";
+          "; " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
+          " steps in all (end: " + ToString(manifest.end) + ")\n";
   if (manifest.loop.best_validation.has_value()) {
     text += "  best          epoch " + std::to_string(manifest.loop.best_epoch) +
             MetricText({manifest.metric.name, manifest.metric.higher_is_better, manifest.loop.best_validation}) + "\n";
@@ -229,8 +229,8 @@ void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
   AddSubcommand(command, "inspect",
-                "Position of a checkpoint, the run that wrote it, and the settings that determine results", Inspect,
-                chosen);
+                "Epoch and step of a checkpoint, the run that wrote it, and the settings that determine results",
+                Inspect, chosen);
   AddSubcommand(command, "verify", "Read all files and check all checksums", Verify, chosen);
   command->footer(kCheckpointFooter);  // set last: subcommands that are added later would inherit it
 }

@@ -282,8 +282,7 @@ TEST_F(CliTest, FoldersOfOutputsAreNoPartitionings) {
     EXPECT_EQ(ended.code, 65) << command;
     EXPECT_THAT(
         ended.error,
-        HasSubstr(
-            "copied contains no partitioning: neither the folder nor a folder in it has the manifest.json of one"))
+        HasSubstr("copied contains no partitioning: neither it nor a folder in it has a partitioning's manifest.json"))
         << command;
   }
   // A partitioning next to them is found, and a damaged one is not ignored.

@@ -50,10 +50,10 @@ void AddThreadsFlag(CLI::App* command, int* threads);
 
 Outcome Done(std::string output);
 Outcome Fail(ExitCode code, std::string error);
-// Returns a failure with the exit code for an error of processing data (ToExitCode).
+// Returns a failure with the exit code that ToExitCode gives for `status`, an error of processing data.
 Outcome Fail(const Status& status);
-// Returns a failure with the exit code for an error of processing the data at `uri`: kBadDocument instead of kBadInput
-// if the location itself does not exist, such as a missing bucket.
+// Like Fail(status), for data at `uri`, but with kBadDocument instead of kBadInput if the location itself does not
+// exist, such as a missing bucket.
 Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::cli

@@ -53,7 +53,7 @@ void AddCopyCommand(CLI::App* app, Command* chosen) {
   command->add_option("--replicas", flags->copy.replicas, "spec.servers.replicasPerPartition of the job")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  command->add_option("--folder", flags->copy.folders, "A folder to copy to every host under its name; repeatable")
+  command->add_option("--folder", flags->copy.folders, "A folder that is copied to every host's workspace; repeatable")
       ->take_all()
       ->allow_extra_args(false);
   command->add_flag("-q,--quiet", flags->out.quiet, "No progress, errors only");

@@ -56,7 +56,7 @@ void Declare(CLI::App* command, GenerateFlags* flags) {
       ->check(CLI::IsMember({"small", "products"}))
       ->capture_default_str();
   command->add_flag("--typed", flags->typed,
-                    "Papers and authors; only models that distinguish relations can learn the classes");
+                    "A graph of papers and authors, whose classes only models that distinguish relations can learn");
   command->add_option("--name", flags->name, "The graph's name");
   command->add_option("--nodes", flags->nodes, "Nodes; with --typed, two thirds are papers and one third authors");
   command->add_option("--edges", flags->edges, "Directed edges");

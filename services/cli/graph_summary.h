@@ -9,8 +9,9 @@
 
 namespace espalier::cli {
 
-// Returns the types, counts, columns and splits of the graph at `path`, one line each. `changes`, unless null, counts
-// the edges that preprocessing dropped and added. `warnings` are those of the graph's reader.
+// Describes the graph at `path` in lines: one for each node and edge type, with its count and columns, and one for each
+// split of a type. `changes`, unless null, counts the edges that preprocessing dropped and added. `warnings` are those
+// of the graph's reader.
 std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path,
                           const graph::EdgeChanges* changes = nullptr, const std::vector<std::string>& warnings = {});
 // Returns the same as one line of JSON. The fields "edgeChanges" and "warnings" are omitted if `changes` is null.

@@ -13,7 +13,7 @@ void AddHostFlags(CLI::App* command, HostFlags* flags) {
                    "first graph server")
       ->required();
   command->add_option("--bin", flags->program_folder,
-                      "Folder of Espalier's programs on the hosts; default: the folder on this machine");
+                      "Folder of Espalier's programs on the hosts; default: the same path as on this machine");
   command->add_option("--ssh-user", ssh.user, "User on the hosts; default: from ssh's configuration");
   command->add_option("--ssh-port", ssh.port, "Port of sshd on the hosts; default: from ssh's configuration")
       ->check(CLI::Range(1, 65535));

@@ -13,7 +13,7 @@ struct HostFlags {
 };
 
 void AddHostFlags(CLI::App* command, HostFlags* flags);
-// Returns the options with the paths of the ssh client and of `espalier` on the hosts filled in.
+// Returns flags.connect with the paths of the ssh client and of `espalier` on the hosts, the version and the timeouts.
 launch::ConnectOptions ToConnectOptions(const HostFlags& flags);
 
 }  // namespace espalier::cli

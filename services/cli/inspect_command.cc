@@ -1,5 +1,5 @@
 // espalier inspect: prints the content of a partitioning or of a run's outputs. It reads only the manifest, and with
-// --node also the files of two partitions: the one whose directory has the node's id, and the owner (node_report.h).
+// --node also the files of two partitions: the one that stores the node's global id, and its owner (node_report.h).
 #include <optional>
 
 #include "services/base/environment.h"
@@ -48,8 +48,8 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("inspect", "Print the contents of a partitioning or of a run's outputs");
   auto flags = std::make_shared<InspectFlags>();
   command->footer(kInspectFooter);
-  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
-  command->add_option("--node", flags->node, "Print the partition and the columns of this original node id");
+  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or the output of a run")->required();
+  command->add_option("--node", flags->node, "Print the partition and the columns of the node with this original id");
   command->add_option("--type", flags->node_type, "The node's type, if the graph has several");
   partitioner::AddCacheFlags(command, &flags->cache);
   AddJsonFlag(command, &flags->json);

@@ -1,8 +1,8 @@
 // espalier launch: runs a job on several machines over ssh. This file parses the flags; launch::Launch does the work.
 //
 // The flags are those that `espalier run` has too (run_flags.h), those for ssh (host_flags.h), and those of the hosts'
-// processes. An interrupted launch prints the command that resumes it. MakeCommand makes the part of this command that
-// says where the job runs.
+// processes. An interrupted launch prints the command that resumes it. MakeCommand makes the part of the printed
+// command that says where the job runs.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"
@@ -86,8 +86,8 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
     if (equals == std::string::npos && !own.contains(name)) {
       return InvalidArgument("--env " + name + ": this command's environment does not contain it; expected NAME=VALUE");
     }
-    const std::string& value = equals == std::string::npos ? own.at(name) : setting;
-    if (!IsUtf8(name + value)) {
+    const std::string& checked = equals == std::string::npos ? own.at(name) : setting;
+    if (!IsUtf8(name + checked)) {
       return InvalidArgument("--env: a name or a value is not UTF-8");
     }
     environment[name] = equals == std::string::npos ? own.at(name) : setting.substr(equals + 1);

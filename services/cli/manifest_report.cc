@@ -118,7 +118,7 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
         "  partition " + std::to_string(p) + ": " + std::to_string(manifest.partitions[p].size_bytes()) + " bytes\n";
   }
   text += StructureText(manifest);
-  return text + "  made in " + FormatFixed(manifest.partition_seconds, 1) + " s with at most " +
+  return text + "  made in " + FormatFixed(manifest.partition_seconds, 1) + " s, peak memory " +
          std::to_string(manifest.peak_memory_bytes >> 20) + " MiB\n";
 }
 

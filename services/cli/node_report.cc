@@ -1,7 +1,7 @@
 // Finds a node in two steps. The table from original ids to global ids is cut into one range per partition
-// (graph::DirectorySlice), which need not own these nodes. The range with the original id gives the global id, and the
-// partition book gives the node's owner, the partition that has its in-edges and columns. Only two partitions are
-// loaded: the one with the range, without its columns, and the owner.
+// (graph::DirectorySlice); a partition need not own the nodes of its range. The range with the original id gives the
+// global id, and the partition book gives the node's owner, the partition that has its in-edges and columns. Only two
+// partitions are loaded: the one with the range, without its columns, and the owner.
 #include "services/cli/node_report.h"
 
 #include <nlohmann/json.hpp>
@@ -73,8 +73,8 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeLookup& lo
                       std::to_string(book.num_nodes(type)) + "), the original ids of node type '" + type_name + "'");
   }
   const PartitionId directory = PartitionWithSlice(lookup.original_id, book.num_nodes(type), book.num_partitions());
-  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, lookup.load, /*columns=*/false));
-  const graph::DirectorySlice& slice = known.directory[type.value];
+  ASSIGN_OR_RETURN(const graph::Partition with_slice, Load(place, directory, lookup.load, /*columns=*/false));
+  const graph::DirectorySlice& slice = with_slice.directory[type.value];
   const auto global =
       static_cast<uint64_t>(slice.global_ids.ValueAsInt(static_cast<int64_t>(lookup.original_id - slice.first)));
   const graph::NodeLocation location = book.Locate(type, GlobalNodeId(global));

@@ -24,7 +24,7 @@ std::string ContentText(const format::OutputFile& file) {
 using Keys = std::set<std::string>;
 
 // Returns the line "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", with the counts that the result contains.
-// Adds the keys that it used to *shown.
+// Adds to *shown the keys that it used.
 std::string GraphText(const Json& result, Keys* shown) {
   std::string counts;
   for (const std::string what : {"node", "edge", "partition", "trainer"}) {

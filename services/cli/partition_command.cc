@@ -77,7 +77,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
   command
       ->add_option("--source-columns", flags->source_columns,
-                   "Node columns that are copied from the source node to in-edges: original_id (for LABOR), masks")
+                   "Node columns that are copied from source nodes to their out-edges: original_id (for LABOR), masks")
       ->delimiter(',');
   command->add_option("--seed", flags->seed, "Random seed of the algorithm")->capture_default_str();
   command
@@ -88,7 +88,7 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_flag("--again", flags->again, "Partition even if an identical partitioning exists");
   command
       ->add_option("--export-mappings", flags->mappings_folder,
-                   "Also write original -> partition and original -> global ids as .npy files into this folder")
+                   "Also write the partition and the global id of each original id as .npy files into this folder")
       ->transform(partitioner::LocalPath());
   partitioner::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->pipeline.threads);

@@ -49,8 +49,7 @@ Status NoPartitioningError(storage::ObjectStore& store, const std::string& prefi
   if (of_run.ok() && !of_run->empty()) {
     return NotFound(uri + " contains no outputs of a successful run; partitions are in " + uri + "/partitions");
   }
-  return NotFound(uri +
-                  " contains no partitioning: neither the folder nor a folder in it has the manifest.json of one");
+  return NotFound(uri + " contains no partitioning: neither it nor a folder in it has a partitioning's manifest.json");
 }
 
 // Returns InvalidArgument with the URIs of all partitionings.

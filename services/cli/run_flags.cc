@@ -47,7 +47,7 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags) {
       command->add_flag("--resume", flags->run.resume, "Resume from the newest checkpoint of an interrupted run");
   command
       ->add_flag("--restart", flags->run.restart,
-                 "Start over: removes an interrupted run's checkpoints and another job's results, if any")
+                 "Start over: removes an interrupted run's checkpoints and another job's results from the output")
       ->excludes(resume);
 }
 

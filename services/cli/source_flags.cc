@@ -34,20 +34,20 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "Triples: ids by first appearance, not by sorted name");
   command->add_flag("--drop-self-loops", flags->drop_self_loops, "Remove edges from a node to itself");
   command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
-                    "One node type: symmetrize; typed: a reverse relation for each relation");
+                    "Homogeneous graph: symmetrize; otherwise: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
   command->add_flag("--normalize-features", flags->normalize_features,
-                    "Divide each node's features by their sum: floating columns of two or more dimensions");
+                    "Divide each node's features by their sum, in floating columns of shape [nodes, D, ...]");
   command
       ->add_option("--feature-dtype", flags->feature_dtype,
-                   "Data type of floating columns of two or more dimensions: Source, F32, F16, BF16 or I8; trainers "
-                   "convert them to F32")
+                   "Data type of floating columns of shape [nodes, D, ...]: Source, F32, F16, BF16 or I8; trainers convert "
+                   "them to F32")
       ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16", "I8"}, CLI::ignore_case));
   command
       ->add_option(
           "--label", flags->labels,
-          "Further columns with labels, as NAME or NAME,NAME, besides label, labels, y and *-label: their values may "
-          "be missing (NaN); --normalize-features and --feature-dtype change neither these columns nor node-label")
+          "Further label columns, as NAME or NAME,NAME; values may be missing (NaN) in them and in label, labels, y and "
+          "*-label; --normalize-features and --feature-dtype leave these NAMEs and node-label as they are")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(

@@ -130,7 +130,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("verify", "Verify the contents of a partitioning or of a run's outputs");
   auto flags = std::make_shared<VerifyFlags>();
   command->footer(kVerifyFooter);
-  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
+  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or the output of a run")->required();
   command->add_option("--source", flags->source.path, "The graph that was partitioned");
   AddSourceFlags(command, &flags->source);
   partitioner::AddCacheFlags(command, &flags->cache);

@@ -12,7 +12,7 @@
 namespace espalier::collective {
 namespace {
 
-// Size of an encoded status: one byte of code, then the message, truncated and padded with zeros.
+// Size of an encoded status: one byte for its code, then the message, truncated and padded with zeros.
 constexpr size_t kStatusBytes = 1024;
 
 std::array<std::byte, kStatusBytes> EncodeStatus(const Status& status) {

@@ -38,7 +38,7 @@ class Collective {
   // run with the same world size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
-  // Copies the bytes of rank `root` (below size(), checked) to all ranks.
+  // Copies the bytes of rank `root` to all ranks. A CHECK fails if `root` is not below size().
   virtual Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) = 0;
   // Returns the bytes of every rank (of equal sizes) in rank order: [size() * bytes.size()].
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;

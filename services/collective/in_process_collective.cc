@@ -84,7 +84,7 @@ class Group {
         deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_operations_ > operation || !error_.ok(); });
     if (num_operations_ > operation) return Status();
     if (error_.ok()) {
-      error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline while " +
+      error_ = Aborted("rank " + std::to_string(rank) + " stopped waiting while " +
                        std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks were missing");
       return ReportError(rank, WaitEnded(deadline, error_.message()));
     }
@@ -107,7 +107,7 @@ class Group {
       mutex_.AwaitBefore(deadline.AtMost(std::chrono::milliseconds(1)),
                          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !error_.ok(); });
       if (error_.ok() && (deadline.HasPassed() || deadline.stop().stop_requested())) {
-        error_ = Aborted("rank " + std::to_string(rank) + " reached its deadline before its operation had ended");
+        error_ = Aborted("rank " + std::to_string(rank) + " stopped waiting before its operation had ended");
         return ReportError(rank, WaitEnded(deadline, error_.message()));
       }
     }

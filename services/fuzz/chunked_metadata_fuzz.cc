@@ -1,5 +1,5 @@
-// metadata.json of DGL's chunked graphs. Property: every file that valid metadata names is below the folder of
-// metadata.json.
+// metadata.json of DGL's chunked graphs. Property: if the metadata is valid, all files that it lists are below the
+// folder of metadata.json.
 #include <cstddef>
 #include <cstdint>
 #include <string>

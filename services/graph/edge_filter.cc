@@ -39,8 +39,8 @@ void VisitCandidates(const Tensor& sources, const Tensor& destinations, const Vi
 }
 
 // Of the kept candidates with the same endpoints, clears `keep` for all except the one with the smallest number. Groups
-// the kept candidates by destination, which takes sizeof(Index), 4 or 8 bytes, for each of them and 8 bytes for each
-// destination.
+// the kept candidates by destination, which takes 4 or 8 bytes (sizeof(Index)) for each kept candidate and 8 bytes for
+// each destination.
 template <class Index, class T>
 void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations, int threads,
                      std::vector<uint8_t>& keep) {

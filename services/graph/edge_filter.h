@@ -1,6 +1,6 @@
-// Selects the edges of one edge type to keep and builds the resulting edge set. A candidate is an edge or, with kAdded,
-// the reverse of an edge. Of m edges, candidate c < m is edge c and candidate m + i is the reverse of edge i. The
-// number of a kept candidate becomes the original ID of its edge.
+// Decides which edges of one edge type are kept and builds the resulting edge set. A candidate is an edge or, with
+// kAdded, the reverse of an edge. With m edges, candidate c < m is edge c and candidate m + i is the reverse of edge i.
+// The number of a kept candidate becomes the original ID of its edge.
 #pragma once
 
 #include <span>

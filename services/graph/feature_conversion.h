@@ -14,7 +14,7 @@ namespace espalier::graph {
 struct FeatureConversion {
   bool normalizes_rows = false;  // divides each row by its sum; a row that sums to zero is unchanged
   // dtype of the result: floating, or I8 with a scale for each element of a row, the same scales for all rows
-  // (feature_scales.h); nullopt: that of the column.
+  // (feature_scales.h); nullopt: the dtype does not change.
   std::optional<DType> dtype = {};
 
   // Returns whether any conversion is requested.
@@ -27,9 +27,10 @@ struct FeatureConversion {
 Status CheckHasFeatures(const Tensor& column);
 
 // Returns the converted column, which shares its memory with `column` if neither values nor dtype change. The column
-// must be floating and have two or more dimensions. Sums and quotients are computed in double, sums from left to right,
-// and rounded once, to the nearest value of the result's dtype. InvalidArgument names the first row with a result that
-// is not finite. If only the dtype changes, NaN and infinities in the column are no error. The dtype must not be I8.
+// must be floating and have two or more dimensions. Sums (from left to right) and quotients are computed in double;
+// each quotient is then rounded once, to the nearest value of the result's dtype. InvalidArgument names the first row
+// with a result that is not finite. If only the dtype changes, NaN and infinities in the column are no error. The dtype
+// must not be I8.
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
 
 // Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the

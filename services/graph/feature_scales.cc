@@ -1,9 +1,9 @@
-// Two passes over a column: the first finds the largest magnitude of each element of a row and the first row that is
-// not finite, the second rounds. Maxima do not depend on the order of the rows, so neither the number of threads nor
-// the ranges that several processes read change the result. A scale is 1 if the largest magnitude is 0, otherwise the
-// F32 nearest to largest / 127. In two cases it is a neighboring F32: the next larger one if an integer would exceed
-// 127, because a subnormal scale was rounded down; the next smaller one if 127 * scale is infinite, because values are
-// close to the largest F32.
+// Two passes over a column: the first finds, for each j, the largest magnitude of element j over all rows, and the
+// first row that is not finite; the second rounds. Maxima do not depend on the order of the rows, so neither the number
+// of threads nor the ranges that several processes read change the result. A scale is 1 if the largest magnitude is 0,
+// otherwise the F32 nearest to largest / 127. In two cases it is a neighboring F32: the next larger one if an integer
+// would exceed 127, because a subnormal scale was rounded down; the next smaller one if 127 * scale is infinite,
+// because values are close to the largest F32.
 #include "services/graph/feature_scales.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr int64_t kScaledRowGrain = 1 << 10;
 
-// Returns whether a value of the source is finite after conversion to F32, the type that readers get.
-bool IsFiniteWidened(double value) { return std::isfinite(static_cast<float>(value)); }
+// Returns whether a value of the column is finite after conversion to F32, the dtype that readers get.
+bool IsFiniteInF32(double value) { return std::isfinite(static_cast<float>(value)); }
 
 float ScaleFor(double largest) {
   if (largest == 0) return 1;
@@ -55,7 +55,7 @@ Result<std::vector<double>> FindLargestMagnitudes(const Tensor& column, bool nor
         const double divisor = normalizes_rows ? floating::RowDivisor<From>(values, width) : 1;
         for (size_t j = 0; j < width; ++j) {
           const double value = From::Load(values[j]) / divisor;
-          if (!IsFiniteWidened(value)) bad = row;
+          if (!IsFiniteInF32(value)) bad = row;
           range_largest[j] = std::max(range_largest[j], std::fabs(value));
         }
       }
@@ -122,7 +122,8 @@ Tensor WidenIntegers(const Tensor& rows, std::span<const float> scales, int thre
 }
 
 Status CheckScales(DType dtype, uint64_t width, std::span<const float> scales) {
-  if (dtype != DType::kI8) return InvalidArgument(std::string("scales of ") + ToString(dtype) + ", expected I8");
+  if (dtype != DType::kI8)
+    return InvalidArgument(std::string("scales for values of ") + ToString(dtype) + ", expected I8");
   if (scales.size() != width) {
     return InvalidArgument(std::to_string(scales.size()) + " scales, expected one for each of the " +
                            std::to_string(width) + " elements of a row");

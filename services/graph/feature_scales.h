@@ -14,8 +14,8 @@ namespace espalier::graph {
 // The largest integer that is stored; the smallest is -kLargestScaled.
 inline constexpr int kLargestScaled = 127;
 
-// Returns for each j the largest magnitude of element j over the rows [first, last) of a floating column [n, ...];
-// zeros without rows. With `normalizes_rows`, each row is divided by its sum first (FeatureConversion).
+// Returns for each j the largest magnitude of element j over the rows [first, last) of a floating column [n, ...],
+// or 0 if first == last. With `normalizes_rows`, each row is divided by its sum first (FeatureConversion).
 // InvalidArgument: a value is not finite in F32 (the message names the first such row), or the column does not hold
 // features.
 Result<std::vector<double>> FindLargestMagnitudes(const Tensor& column, bool normalizes_rows, uint64_t first,

@@ -129,7 +129,7 @@ TEST(FeatureScalesTest, NameTheFirstRowThatIsNotFinite) {
 TEST(FeatureScalesTest, RequireOnePositiveScalePerElement) {
   const auto error = [](DType dtype, std::vector<float> scales) { return CheckScales(dtype, 2, scales).message(); };
   EXPECT_EQ(CheckScales(DType::kI8, 2, std::vector<float>{1, 0.5F}), Status());
-  EXPECT_EQ(error(DType::kU8, {1, 1}), "scales of U8, expected I8");
+  EXPECT_EQ(error(DType::kU8, {1, 1}), "scales for values of U8, expected I8");
   EXPECT_EQ(error(DType::kI8, {1}), "1 scales, expected one for each of the 2 elements of a row");
   EXPECT_THAT(error(DType::kI8, {1, 0}), HasSubstr("scale 1 is 0.000000, expected a positive finite number"));
   EXPECT_THAT(error(DType::kI8, {-1, 1}), HasSubstr("scale 0 is -1"));

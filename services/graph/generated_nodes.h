@@ -27,8 +27,8 @@ inline uint64_t GeneratorKey(uint64_t seed, GeneratorStream stream, uint64_t typ
   return RandomKey(seed, RandomPurpose::kGenerator, static_cast<uint32_t>(stream), type);
 }
 
-// Returns a random permutation from rank to ID as a table: [num_nodes]. The rank of a node is its number in order of
-// falling expected degree (rank_sampler.h).
+// Returns a random permutation from rank to ID as a table: [num_nodes]. The rank of a node is its position (0, 1, ...)
+// in the order of falling expected degree (rank_sampler.h).
 std::vector<uint32_t> ShuffleNodeIds(uint64_t key, uint64_t num_nodes, int threads);
 
 // The classes of the nodes of one type. class_of_rank is a pure function.

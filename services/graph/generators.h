@@ -9,7 +9,7 @@
 
 namespace espalier::graph {
 
-// Names of generated columns, as in OGB's data loaders.
+// Names of generated columns and splits. The columns of features and labels have the names that OGB's data loaders use.
 inline constexpr char kFeatureColumn[] = "node-feat";
 inline constexpr char kLabelColumn[] = "node-label";
 inline constexpr char kEdgeWeightColumn[] = "weight";

@@ -25,6 +25,6 @@ using HomogeneousEdgeId = StrongId<struct HomogeneousEdgeTag, uint64_t>;
 using NodeTypeId = StrongId<struct NodeTypeTag, uint16_t>;  // index into GraphSchema::node_types
 using EdgeTypeId = StrongId<struct EdgeTypeTag, uint16_t>;  // index into GraphSchema::edge_types
 using PartitionId = StrongId<struct PartitionTag, uint32_t>;
-using Rank = StrongId<struct RankTag, uint32_t>;  // number of a trainer
+using Rank = StrongId<struct RankTag, uint32_t>;  // index of a trainer
 
 }  // namespace espalier

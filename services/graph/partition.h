@@ -57,9 +57,9 @@ struct EdgeSplitPart {
   Tensor sources;       // U32 or U64 [k], global ids
   Tensor destinations;  // U32 [k], local ids
   Tensor ordinals;      // U64 [k], ascending
-  // U32 or U64 [k]: the position in the type's InEdges::indices of the edge that a pair denotes, for splits that
-  // distinguish parallel edges. A position equal to the number of in-edges means that the pair denotes any edge with
-  // these endpoints. Empty: every pair denotes any edge with its endpoints.
+  // For splits that distinguish parallel edges, U32 or U64 [k]: which edge each pair denotes, as a position in the
+  // type's InEdges::indices. The position indices.num_rows() means any edge with the pair's endpoints. Empty: every
+  // pair denotes any edge with its endpoints.
   Tensor positions = {};
 };
 

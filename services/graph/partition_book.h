@@ -20,8 +20,8 @@ class PartitionBook {
  public:
   PartitionBook() = default;
   // Returns a book. node_first[type] and edge_first[type] must have num_partitions + 1 ascending entries that start
-  // with 0; ranges may be empty. InvalidArgument: other entries, other numbers of types than in the schema, 2^32 or
-  // more nodes of a type in one partition, or 2^64 or more IDs.
+  // with 0; ranges may be empty. Returns InvalidArgument if they do not, or if the number of types differs from the
+  // schema's, and for 2^32 or more nodes of a type in one partition or 2^64 or more IDs.
   static Result<PartitionBook> Make(GraphSchema schema, std::vector<std::vector<uint64_t>> node_first,
                                     std::vector<std::vector<uint64_t>> edge_first);
 

@@ -1,8 +1,8 @@
-// The rank of a node is its number in order of falling expected degree. Ranks are assigned to communities round-robin:
-// community c of C has the ranks c, c + C, c + 2C, ... The communities therefore have nearly the same total expected
-// degree. To draw a destination inside community c, the generator draws a rank from all nodes and replaces it with
-// floor(rank / C) * C + c, the community's rank among the same C consecutive ranks. If this rank does not exist, C is
-// subtracted from it.
+// The rank of a node is its position (0, 1, ...) in the order of falling expected degree. Ranks are assigned to
+// communities round-robin: community c of C has the ranks c, c + C, c + 2C, ... The communities therefore have nearly
+// the same total expected degree. To draw a destination inside community c, the generator draws a rank from all nodes
+// and replaces it with floor(rank / C) * C + c, the community's rank among the same C consecutive ranks. If this rank
+// does not exist, C is subtracted from it.
 #include "services/base/parallel.h"
 #include "services/base/philox.h"
 #include "services/graph/generated_nodes.h"

@@ -75,8 +75,8 @@ Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const Prep
   if (!requested.reverse_edge_type.empty()) {
     if (types.size() > 1) {
       return InvalidArgument("'" + requested.reverse_edge_type +
-                             "' is the reverse of one edge type, and the graph has " + std::to_string(types.size()) +
-                             ": name the edge type; there are: " + graph.schema.EdgeTypeList());
+                             "' is the reverse of one edge type, but edges of " + std::to_string(types.size()) +
+                             " edge types are held out: name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(reverse, FindExistingReverse(graph.schema, types.front(), requested.reverse_edge_type,
                                                   options.add_reverse_edges));
@@ -196,9 +196,9 @@ EdgePairs Reverse(const EdgePairs& pairs, uint64_t num_original_edges) {
           .edge_ids = pairs.edge_ids.Plus(num_original_edges)};
 }
 
-// Renumbers the edge splits by the types of graph.schema, which has reverse relations, and adds the splits of the
-// reverse relations. `types` lists the forward types by their earlier numbers, then their reverse types in the same
-// order; there are num_original_edges.size() of each.
+// Changes the keys of the edge splits to the EdgeTypeIds in graph.schema, which has reverse relations, and adds the
+// splits of the reverse relations. `types` lists the forward types by their earlier EdgeTypeIds, then their reverse
+// types in the same order; there are num_original_edges.size() of each.
 Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>& types,
                         const std::vector<uint64_t>& num_original_edges) {
   const size_t num_forward = num_original_edges.size();

@@ -27,7 +27,7 @@ struct HeldOutEdges {
   std::string reverse_edge_type;             // see PreprocessOptions::held_out; may be empty
   std::vector<std::string> edge_types = {};  // several names instead of edge_type; both empty: all edge types
 
-  // Returns the edge types that edge_type and edge_types name; empty: all edge types.
+  // Returns the names in edge_type or else in edge_types; empty: all edge types.
   std::vector<std::string> Names() const;
 };
 
@@ -50,8 +50,7 @@ struct PreprocessOptions {
   // the same edge type, and a typed graph gets no reverse of a dropped edge. Training pairs of the split are dropped by
   // the same rule; its validation and test parts are unchanged.
   std::optional<HeldOutEdges> held_out = {};
-  // Applied to floating-point node columns of two or more dimensions. The columns in label_columns are not features and
-  // are left unchanged.
+  // Applied to floating-point node columns whose shape has two or more dimensions, except those in label_columns.
   FeatureConversion features = {};
   std::vector<std::string> label_columns = {"node-label"};
 };
@@ -71,11 +70,11 @@ struct EdgeChanges {
 // EdgeSet::original_ids for edge types in which an edge's position is no longer its original ID. `changes`, unless
 // null, receives the numbers of changed edges.
 //
-// InvalidArgument: the options change edges of a graph whose edges have been changed before, a relation "rev_..."
-// already exists, converting the features of a row gives a value that is not finite (ConvertFeatures), or held_out's
-// reverse type does not connect the same node types in the opposite direction, is given for more than one edge type, or
-// is given beside the reverse relation that add_reverse_edges creates. NotFound: held_out's split or edge type does not
-// exist.
+// InvalidArgument: the options change edges of a graph whose edges have been changed before; a relation "rev_..."
+// already exists; converting the features of a row gives a value that is not finite (ConvertFeatures); held_out's
+// reverse type does not connect the same node types in the opposite direction; it is given although several edge types
+// are held out, or although add_reverse_edges creates another reverse relation. NotFound: held_out's split or edge type
+// does not exist.
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads,
                                EdgeChanges* changes = nullptr);
 

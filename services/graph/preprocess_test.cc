@@ -411,7 +411,7 @@ TEST(PreprocessTest, HoldingOutNamesUnknownSplits) {
   EXPECT_THAT(refusal({"links", "cites", ""}).message(), HasSubstr("cites"));
   SourceGraph typed = testing::TypedExample();
   EXPECT_THAT(Preprocess(typed, {.held_out = HeldOutEdges{"links", "", "writes"}}, 1).status().message(),
-              HasSubstr("'writes' is the reverse of one edge type, and the graph has"));
+              HasSubstr("'writes' is the reverse of one edge type, but edges of"));
   typed.edge_splits["links"][1].test = {{1}, {0}};
   EXPECT_THAT(Preprocess(typed, {.held_out = HeldOutEdges{"links", "cites", "writes"}}, 1).status().message(),
               HasSubstr("'author:writes:paper' does not reverse the node types of 'paper:cites:paper'"));

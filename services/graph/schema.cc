@@ -18,7 +18,7 @@ constexpr size_t kMaxTypes = std::numeric_limits<uint16_t>::max();
 constexpr size_t kMaxListed = 40;
 
 Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
-  return InvalidArgument(kind + " " + std::to_string(type) + " does not exist; the graph has " +
+  return InvalidArgument(kind + " " + std::to_string(type) + " does not exist; the number of " + kind + "s is " +
                          std::to_string(num_types));
 }
 

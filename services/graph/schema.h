@@ -37,8 +37,8 @@ std::string JoinNames(const std::vector<std::string>& names);
 class GraphSchema {
  public:
   GraphSchema() = default;
-  // Returns the schema of these types in any order. InvalidArgument for invalid names, duplicates, or an edge type
-  // whose source or destination is not a node type.
+  // Returns the schema of these types, which may be in any order. InvalidArgument for invalid names, duplicates, or an
+  // edge type whose source or destination is not a node type.
   static Result<GraphSchema> Make(std::vector<std::string> node_types, std::vector<CanonicalEdgeType> edge_types);
 
   const std::vector<std::string>& node_types() const { return node_types_; }
@@ -47,7 +47,7 @@ class GraphSchema {
   size_t num_edge_types() const { return edge_types_.size(); }
   bool is_homogeneous() const { return node_types_.size() == 1 && edge_types_.size() <= 1; }
 
-  // Return InvalidArgument if the type does not exist: "edge type 7 does not exist; the graph has 3".
+  // Return InvalidArgument if the type does not exist: "edge type 7 does not exist; the number of edge types is 3".
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;
 

@@ -85,10 +85,10 @@ TEST(GraphSchemaTest, ReportsNumberOfTypesForInvalidId) {
 
   const Status node_type = schema.CheckNodeType(NodeTypeId(2));
   EXPECT_EQ(node_type.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(node_type.message(), "node type 2 does not exist; the graph has 2");
+  EXPECT_EQ(node_type.message(), "node type 2 does not exist; the number of node types is 2");
   const Status edge_type = schema.CheckEdgeType(EdgeTypeId(4));
   EXPECT_EQ(edge_type.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(edge_type.message(), "edge type 4 does not exist; the graph has 4");
+  EXPECT_EQ(edge_type.message(), "edge type 4 does not exist; the number of edge types is 4");
 }
 
 TEST(GraphSchemaTest, RefusesDuplicatesAndUnknownEndpointTypes) {

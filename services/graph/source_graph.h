@@ -27,7 +27,7 @@ struct EdgeSet {
   Tensor sources;                         // U32, I32, I64 or U64 [m]
   Tensor destinations;                    // same dtype and length
   std::map<std::string, Tensor> columns;  // each [m, ...]; m = num_edges()
-  // The original ID of each edge after preprocessing; empty: edge i has original ID i.
+  // The original ID of each edge, if preprocessing changed the edges; empty: edge i has original ID i.
   Tensor original_ids;  // U64 [m], or empty
 
   uint64_t num_edges() const { return static_cast<uint64_t>(sources.num_rows()); }
@@ -75,10 +75,10 @@ struct SourceGraph {
 };
 
 // Checks the invariants above, that the graph has nodes, that names are valid, that the nodes of edges and splits
-// exist, that floating columns are finite (NaN is allowed in columns that may have missing values, label_columns.h),
-// and that BOOL columns hold zeros and ones. Does not check `scales`, nor that edge ids of splits exist. Makes one pass
-// over all data with `threads` threads. Returns the first violation as InvalidArgument or OutOfRange with the problem,
-// its place (type, column, row) and the expected value.
+// exist, that the values of floating-point columns are finite (NaN is allowed in columns that may have missing values,
+// label_columns.h), and that BOOL columns hold zeros and ones. Does not check `scales`, nor that edge ids of splits
+// exist. Makes one pass over all data with `threads` threads. Returns the first violation as InvalidArgument or
+// OutOfRange with the problem, its place (type, column, row) and the expected value.
 Status ValidateSourceGraph(const SourceGraph& graph, int threads, const LabelColumns& labels = {});
 
 }  // namespace espalier::graph

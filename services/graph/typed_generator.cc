@@ -1,5 +1,6 @@
-// With K classes, a node of rank r has class r mod K. To draw a source of class k, the generator draws a number j from
-// a power law and takes the rank j * K + k.
+// The rank of a node is its number in the order of falling expected out-degree. With K classes, a node of rank r has
+// class r mod K. To draw a source of class k, the generator draws a number j from a power law and takes the rank
+// j * K + k.
 #include <array>
 #include <cmath>
 
@@ -46,7 +47,7 @@ Status CheckOptions(const TypedOptions& options) {
 
 struct Relation {
   std::string source_type;
-  uint64_t shift;   // a source that is not random has the class of its destination plus this shift, modulo K
+  uint64_t shift;   // a source whose class is not random has its destination's class plus this shift, modulo K
   uint64_t stream;  // `type` of GeneratorKey
 };
 
@@ -70,7 +71,7 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
   EdgeSet edges{.sources = Tensor::Zeros(DType::kU32, {m}), .destinations = Tensor::Zeros(DType::kU32, {m})};
   const auto sources = edges.sources.mutable_values<uint32_t>();
   const auto destinations = edges.destinations.mutable_values<uint32_t>();
-  const RankSampler multiples(source_ids.size() / num_classes, options.out_degree_exponent, 0);
+  const RankSampler j_sampler(source_ids.size() / num_classes, options.out_degree_exponent, 0);
   const uint64_t key = GeneratorKey(options.seed, GeneratorStream::kEdges, relation.stream);
   ParallelFor(threads, m, kRelationGrain, [&](int64_t begin, int64_t end) {
     for (auto e = static_cast<size_t>(begin); e < static_cast<size_t>(end); ++e) {
@@ -79,10 +80,10 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
       const bool is_faithful = random.NextUnitDouble() < options.fidelity;
       const uint64_t any_class = random.NextBelow(static_cast<uint32_t>(num_classes));
       const uint64_t source_class = is_faithful ? (destination + relation.shift) % num_classes : any_class;
-      const uint64_t multiple = multiples.At(random.NextUnitDouble());
-      uint64_t source = multiple * num_classes + source_class;
+      const uint64_t j = j_sampler.At(random.NextUnitDouble());
+      uint64_t source = j * num_classes + source_class;
       // Avoids a self loop by taking the previous rank of the same class, or the next one if there is no previous one.
-      if (from_papers && source == destination) source += multiple == 0 ? num_classes : uint64_t{0} - num_classes;
+      if (from_papers && source == destination) source += j == 0 ? num_classes : uint64_t{0} - num_classes;
       sources[e] = source_ids[source];
       destinations[e] = ids.papers[destination];
     }

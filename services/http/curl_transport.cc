@@ -1,7 +1,6 @@
 // Each call takes an idle curl easy handle, which owns its connections, or makes a new one, and puts it back only after
 // success. curl calls OnHeader and OnBody with the bytes of the response and OnRead for the bytes of the request;
-// the callbacks share one Exchange. OnHeader and OnBody abort the exchange by returning another number of bytes than
-// they were given.
+// the callbacks share one Exchange. OnHeader and OnBody return 0 to abort the exchange.
 #include "services/http/curl_transport.h"
 
 #include <curl/curl.h>
@@ -30,7 +29,7 @@ struct Exchange {
   size_t body_sent = 0;
   size_t header_bytes = 0;
   bool has_overflown = false;         // the response is longer than a limit allows
-  bool has_overflown_buffer = false;  // and the limit is the size of options.into
+  bool has_overflown_buffer = false;  // the exceeded limit is the size of options.into
 };
 
 std::string_view Trim(std::string_view text) {
@@ -297,7 +296,7 @@ std::unique_ptr<CurlTransport::Handle> CurlTransport::TakeHandle() {
 
 void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
   MutexLock lock(&mutex_);
-  if (idle_.size() < options_.max_idle_connections) idle_.push_back(std::move(handle));
+  if (idle_.size() < options_.max_idle_handles) idle_.push_back(std::move(handle));
 }
 
 Result<Response> CurlTransport::Send(const Request& request, const SendOptions& options) {
@@ -306,8 +305,8 @@ Result<Response> CurlTransport::Send(const Request& request, const SendOptions& 
   }
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<Response> response = handle->Perform(request, options, options_);
-  // Drops a handle after a failure. Its connection is not reusable, and it may reject options: after a host name that
-  // could not be resolved, libcurl 7.88 rejects CURLOPT_BUFFERSIZE on this handle.
+  // Drops a handle after a failure. Its connection is not reusable, and the handle may reject options: after a host
+  // name that could not be resolved, libcurl 7.88 rejects CURLOPT_BUFFERSIZE.
   if (!response.ok()) return ExplainEmptyReply(std::move(response).status(), request, options);
   GiveBack(std::move(handle));
   {
@@ -317,8 +316,8 @@ Result<Response> CurlTransport::Send(const Request& request, const SendOptions& 
   return response;
 }
 
-// A TLS port may close the connection after a plain request without a response, which looks like a failing server.
-// Until the server has responded once, a TLS handshake distinguishes the two cases.
+// A TLS port may close the connection of a plain request without responding, which looks like a failing server. Until
+// the server has responded once, a TLS handshake distinguishes the two cases.
 Status CurlTransport::ExplainEmptyReply(Status status, const Request& request, const SendOptions& options) {
   const bool is_empty = status.message().find(curl_easy_strerror(CURLE_GOT_NOTHING)) != std::string::npos ||
                         status.message().find("Empty reply") != std::string::npos;

@@ -17,7 +17,7 @@ struct CurlOptions {
   std::chrono::milliseconds connect_timeout{5000};
   // Maximum number of idle handles to keep, each with up to two connections. The number of handles in use is not
   // limited.
-  size_t max_idle_connections = 32;
+  size_t max_idle_handles = 32;
 };
 
 // Each running call uses its own connection. The most recently released handle is reused first.

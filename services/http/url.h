@@ -18,7 +18,7 @@ struct Url {
 
 // Parses an http or https URL. The host consists of letters, digits, '.', '-' and '_' or is an address in brackets. A
 // port and a path are optional; a user or a fragment is not allowed. InvalidArgument for other text; the message
-// contains only the host of the URL.
+// quotes at most the host of the URL.
 Result<Url> ParseUrl(const std::string& text);
 
 }  // namespace espalier::http

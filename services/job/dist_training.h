@@ -55,8 +55,8 @@ constexpr bool HasEdgeSeeds(TaskType type) { return LabelsEdges(type) || type ==
 constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
 struct S3Storage {
-  std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, or AWS
-  std::string region;              // empty: AWS_REGION or AWS_DEFAULT_REGION, or us-east-1
+  std::string endpoint;            // "https://s3.example.com"; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or AWS
+  std::string region;              // empty: AWS_REGION, AWS_DEFAULT_REGION or us-east-1
   std::string credentials_secret;  // Kubernetes Secret; only on a cluster: elsewhere the environment has credentials
   friend bool operator==(const S3Storage&, const S3Storage&) = default;
 };
@@ -108,7 +108,7 @@ struct Task {
   ExcludeEdges exclude = ExcludeEdges::kNone;
   // EdgeClassification, EdgeRegression and LinkPrediction:
   std::string edge_type;             // "a:r:b" or "r"; empty: the only type, or for LinkPrediction edge_types
-  std::string reverse_edge_type;     // the type with the reverse edges; empty: the one that addReverseEdges makes
+  std::string reverse_edge_type;     // type of edge_type's reverse edges; empty: the one that addReverseEdges makes
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
   std::vector<std::string> edge_types;  // instead of edge_type; both empty: all edge types
@@ -172,7 +172,7 @@ struct Model {
   LayerNormalization normalization = LayerNormalization::kNone;
   int64_t num_bases = 0;  // R-GCN; 0: one weight per relation
   // GAT and GATv2:
-  int64_t heads = 1;         // heads of hidden layers, concatenated: hidden_size / heads columns each
+  int64_t heads = 1;         // heads of hidden layers, concatenated: hidden_size / heads outputs each
   int64_t output_heads = 1;  // heads of the last layer, which computes their mean
   double negative_slope = 0.2;
   double attention_dropout = 0;
@@ -185,7 +185,7 @@ struct EdgeTypeFanout {
   friend bool operator==(const EdgeTypeFanout&, const EdgeTypeFanout&) = default;
 };
 struct SamplingLayer {
-  std::optional<int32_t> fanout;  // of edge types not in edge_types; -1: all in-edges; nullopt: none
+  std::optional<int32_t> fanout;  // of edge types not in edge_types; -1: all in-edges; nullopt: they are not sampled
   std::vector<EdgeTypeFanout> edge_types;
   friend bool operator==(const SamplingLayer&, const SamplingLayer&) = default;
 };
@@ -301,7 +301,7 @@ struct Script {
   std::string config_map;  // name of the ConfigMap; empty: the script is at `uri`
   std::string key;         // key in the ConfigMap
   std::string sha256;      // 64 hexadecimal digits; empty: the digest that the file has when the job first reads it
-  std::string entrypoint;  // path of the file to run in the archive; empty: the script is a single file
+  std::string entrypoint;  // file to run, as a path in the archive; empty: the script is a single file
 
   // Returns the last part of `uri`, or `key`.
   std::string FileName() const;

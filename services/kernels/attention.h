@@ -35,8 +35,8 @@ struct EdgeView {
 // 2018, equation 3).
 void AdditiveScores(const Segments& segments, int64_t heads, float negative_slope, const float* source,
                     const float* destination, float* scores);
-// Computes the gradients of AdditiveScores from that of the scores, f32 [E, H]. `slopes` f32 [E, H] is a buffer for the
-// contributions of edges.
+// Computes of_source and of_destination, the gradients of the inputs of AdditiveScores, from `gradient`, f32 [E, H],
+// the gradient of the scores. `slopes` f32 [E, H] is a buffer for the contributions of edges.
 void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative_slope, const float* source,
                             const float* destination, const float* gradient, float* slopes, float* of_source,
                             float* of_destination);
@@ -45,8 +45,8 @@ void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative
 // LeakyReLU(source[s, h, j] + destination[d, h, j]) (Brody, Alon, Yahav 2022, equation 7).
 void DynamicScores(const Segments& segments, HeadShape shape, float negative_slope, const float* source,
                    const float* destination, const float* attention, float* scores);
-// Computes the gradients of DynamicScores. of_attention_by_chunk gets the partial sums, f32
-// [NumChunks(destinations), H * D], over chunks of destinations (row_ranges.h).
+// Computes the gradients of the inputs of DynamicScores. of_attention_by_chunk gets the partial sums of the gradient of
+// `attention`, f32 [NumChunks(destinations), H * D], over chunks of destinations (row_ranges.h).
 void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negative_slope, const float* source,
                            const float* destination, const float* attention, const float* gradient, float* of_source,
                            float* of_destination, float* of_attention_by_chunk);
@@ -62,8 +62,8 @@ void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const 
 // without the scale).
 void EdgeDots(const Segments& segments, HeadShape shape, const float* source, const float* destination, float* dots);
 
-// Computes out[d, h, :] = sum over the edges e of d of weights[e, h] * source[s, h, :]; zeros for a destination without
-// edges. If `positions` is not empty, the weights of the k-th edge are those at positions[k].
+// Computes out[d, h, :] = the sum of weights[e, h] * source[s, h, :] over the edges e from any s to d; zeros for a
+// destination without edges. If `positions` is not empty, the weights of the k-th edge are those at positions[k].
 void WeightedSums(const Segments& segments, std::span<const uint32_t> positions, HeadShape shape, const float* weights,
                   const float* source, float* out);
 // Computes the gradients of WeightedSums without positions: of_weights f32 [E, H], of_source f32 [sources, H * D].

@@ -1,7 +1,7 @@
 // The pairs of a link-prediction batch (sampler::LinkSeeds) are sent as kNumPairTensors tensors in a fixed order,
 // followed by optional edge ids and rows of edge columns; the header says which of these are present. Decoding does not
-// trust the message: it checks that each array has as many elements as there are pairs, sets of negatives, or
-// negatives, and that each endpoint, which is the index of a seed, is less than the number of seeds.
+// trust the message: it checks that each array has one element per pair, per set of negatives or per negative, and that
+// each endpoint, which is the index of a seed, is less than the number of seeds.
 #include "services/messages/link_messages.h"
 
 #include <algorithm>
@@ -86,8 +86,8 @@ Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Te
   for (int i = 0; i < header.edge_columns_size(); ++i) {
     const Tensor& rows = tensors[static_cast<size_t>(i)];
     if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != pairs) {
-      return InvalidArgument(rows.ToString() + " as rows of the edge column '" + header.edge_columns(i) + "' of " +
-                             std::to_string(pairs) + " edges");
+      return InvalidArgument("the rows of the edge column '" + header.edge_columns(i) + "' are " + rows.ToString() +
+                             ", expected one row for each of " + std::to_string(pairs) + " edges");
     }
     links->rows.emplace(header.edge_columns(i), rows);
   }
@@ -131,8 +131,8 @@ Result<sampler::LinkPlan> DecodeLinkPlan(const minibatch::v1::StreamStart& start
   plan.want_pair_ids = links.want_pair_ids();
   plan.edge_columns.assign(links.edge_columns().begin(), links.edge_columns().end());
   if (plan.edge_columns.size() > limits.max_edge_columns) {
-    return ResourceExhausted("edges with rows of " + std::to_string(plan.edge_columns.size()) +
-                             " columns, the limit is " + std::to_string(limits.max_edge_columns));
+    return ResourceExhausted(std::to_string(plan.edge_columns.size()) + " edge columns, the limit is " +
+                             std::to_string(limits.max_edge_columns));
   }
   RETURN_IF_ERROR(sampler::CheckNegatives(plan.negatives));
   if (plan.negatives.count == 0) return plan;
@@ -168,7 +168,7 @@ void EncodeLinkSeeds(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* 
 Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                                            const sampler::LinkPlan& plan, const LinkBounds& bounds) {
   if (tensors.size() != NumLinkTensors(header)) {
-    return InvalidArgument("edges in " + std::to_string(tensors.size()) + " tensors, expected " +
+    return InvalidArgument("the edges of the batch have " + std::to_string(tensors.size()) + " tensors, expected " +
                            std::to_string(NumLinkTensors(header)));
   }
   const uint64_t num_seeds = bounds.num_seeds, num_types = plan.types.size();
@@ -188,13 +188,15 @@ Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& heade
   const bool are_sets =
       links.set_ends.empty() ? pairs == 0 : links.set_ends.front() > 0 && links.set_ends.back() == pairs;
   if (!ascend || !are_sets)
-    return InvalidArgument("ends of sets of negatives: expected ascending numbers that end with the number of edges");
+    return InvalidArgument(
+        "ends of sets of negatives: expected ascending numbers, the last equal to the number of edges");
   ASSIGN_OR_RETURN(links.negative_destinations, ToNumbers(tensors[4], sets * k, num_seeds, "negatives' destinations"));
   const uint64_t own_sources = Count(tensors[5]) == 0 ? 0 : pairs * k;
   if (own_sources > 0 && sets != pairs) return InvalidArgument("negatives with their own sources cannot be shared");
   ASSIGN_OR_RETURN(links.negative_sources, ToNumbers(tensors[5], own_sources, num_seeds, "negatives' sources"));
   if (Count(tensors[6]) != pairs * k || (pairs > 0 && tensors[6].dtype() != DType::kU8)) {
-    return InvalidArgument("the weights of negatives are " + tensors[6].ToString());
+    return InvalidArgument("the weights of negatives are " + tensors[6].ToString() + ", expected U8 [" +
+                           std::to_string(pairs * k) + "]");
   }
   if (pairs > 0) {
     const auto weights = tensors[6].values<uint8_t>();

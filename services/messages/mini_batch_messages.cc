@@ -163,27 +163,33 @@ Status CheckSampledAsRequested(const minibatch::v1::MiniBatch& header, const sam
                        "this process");
 }
 
-// Checks the number of seeds. `rows` is the number of rows that the last layer writes, by node type: the seeds are
-// nodes of the plan's type, or the endpoints of links or edges, of any type.
+Status MoreThanInStep(uint64_t count, const char* items, const sampler::MiniBatch& batch) {
+  return InvalidArgument("a mini-batch with " + std::to_string(count) + " " + items + ", but the step has only " +
+                         std::to_string(batch.global_num_seeds) + " over all trainers");
+}
+
+// Checks that the last layer writes one row for each seed. `rows` is the number of rows that it writes, by node type.
+// Seeds of a plan of nodes must have the plan's type; endpoints of links or edges may have any type, and
+// CheckCountOfEdges compares their edges with global_num_seeds, which counts edges then.
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
                   const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
   for (const uint32_t of_type : rows) num_seeds += of_type;
   if (num_seeds != batch.num_seeds) {
     return InvalidArgument(std::string("a mini-batch of ") + WordFor(kind) + " with " +
-                           std::to_string(batch.num_seeds) + " seeds, whose layers write " + std::to_string(num_seeds));
+                           std::to_string(batch.num_seeds) + " seeds, but its last layer writes " + std::to_string(num_seeds) + " rows");
   }
   if (kind != SeedKind::kNodes) return Status();
   if (batch.seed_type != plan.seed_type || rows[batch.seed_type.value] != num_seeds) {
     return InvalidArgument("a mini-batch whose seeds are not of node type " + std::to_string(plan.seed_type.value));
   }
   if (num_seeds <= batch.global_num_seeds) return Status();
-  return InvalidArgument("a mini-batch with more seeds than all trainers have");
+  return MoreThanInStep(num_seeds, "seeds", batch);
 }
 
 Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
   if (num_edges <= batch.global_num_seeds) return Status();
-  return InvalidArgument("a mini-batch with more edges than all trainers have");
+  return MoreThanInStep(num_edges, "edges", batch);
 }
 
 // Decodes the links or labeled edges from the last tensors. Does nothing for a plan of nodes.

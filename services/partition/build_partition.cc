@@ -194,7 +194,7 @@ Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name)
 
 }  // namespace
 
-Status SourceColumnWithScales(const std::string& name) {
+Status SourceColumnWithScalesError(const std::string& name) {
   return InvalidArgument(
       "the source column '" + name +
       "' holds features in I8, and edge columns cannot have their scales: choose another feature data "
@@ -210,7 +210,7 @@ Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std
     if (!exists) return InvalidArgument("no node type has the source column '" + name + "'");
     const bool has_scales = std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                         [&](const graph::NodeSet& nodes) { return nodes.scales.contains(name); });
-    if (has_scales) return SourceColumnWithScales(name);
+    if (has_scales) return SourceColumnWithScalesError(name);
     if (std::count(source_columns.begin(), source_columns.end(), name) > 1) {
       return InvalidArgument("the source column '" + name + "' is named twice");
     }

@@ -20,8 +20,8 @@ struct BuildOptions {
 };
 
 // Returns all arrays of one partition. `layout` must be made from `graph`, and the columns in `options` must have
-// passed CheckTimeColumn and CheckSourceColumns. Memory in addition to the partition: one number per in-edge of one
-// edge type (two with source columns), and a few numbers per source-destination pair in one part of an edge split. To
+// passed CheckTimeColumn and CheckSourceColumns. Memory in addition to the partition: one number (with source columns,
+// two) per in-edge of one edge type, and a few numbers per source-destination pair in one part of an edge split. To
 // bound memory, callers build, write and free one partition after another.
 graph::Partition BuildPartition(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                                 const BuildOptions& options);
@@ -30,13 +30,13 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
 // edge. OK if `time_column` is empty.
 Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_column);
 
-// Returns InvalidArgument if a column exists in no node type, is given twice or has scales (SourceColumnWithScales), if
-// the name of a copy is too long, or if the graph has an edge column with the name of a copy or with the name
-// "source.original_id".
+// Returns InvalidArgument if a column exists in no node type, is given twice or has scales
+// (SourceColumnWithScalesError), if the name of a copy is too long, or if the graph has an edge column with the name of
+// a copy or with the name "source.original_id".
 Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns);
 
 // Returns the error for a source column that has scales, as features in I8 have: edge columns cannot have scales.
-Status SourceColumnWithScales(const std::string& name);
+Status SourceColumnWithScalesError(const std::string& name);
 
 // All partitions of a graph in memory. Use it only for graphs that fit in memory twice.
 struct PartitionSet {

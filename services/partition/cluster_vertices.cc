@@ -138,7 +138,8 @@ class Clustering {
         static_cast<uint64_t>(std::count_if(sizes.begin(), sizes.end(), [](uint32_t size) { return size > 0; }));
     const bool merge_connected = num_clusters > num_vertices / 2;
     constexpr uint32_t kNone = ~uint32_t{0};
-    // The preferred cluster of a vertex that is alone: its own label if it has no neighbors, kNone if it is not merged.
+    // By vertex: kNone if it must not be merged, its own label if it has no neighbors, otherwise the cluster that it
+    // prefers.
     std::vector<uint32_t> preferred(num_vertices, kNone);
     ParallelFor(threads_, static_cast<int64_t>(num_vertices), int64_t{1} << 10, [&](int64_t begin, int64_t end) {
       const auto sums = sums_.Borrow();
@@ -151,8 +152,8 @@ class Clustering {
         preferred[vertex] = FindHeaviest(*sums, vertex, own, [](uint32_t) { return true; });
       }
     });
-    // [preferred cluster]: the cluster into which vertices with this preferred cluster are merged at present. The next
-    // vertex that does not fit starts a new one. Reuses the memory of `sizes`.
+    // By preferred cluster: the cluster into which the vertices that prefer it are merged at present. The next vertex
+    // that does not fit starts a new one. Reuses the memory of `sizes`.
     std::vector<uint32_t>& open_cluster = sizes;
     std::fill(open_cluster.begin(), open_cluster.end(), kNone);
     uint32_t open_isolated = kNone;  // the cluster into which vertices without neighbors are merged at present

@@ -1,6 +1,6 @@
 // A counting sort by destination places the edges; a small sort then orders the in-edges of each node. In this file,
-// the row of an edge is its position in the source graph's edge list. An edge is placed as its source node and its row,
-// so the sort and the translation of source nodes to global IDs do not read the edge list. The edge list is read twice
+// the row of an edge is its position in the source graph's edge list. Only the source node and the row of an edge are
+// placed, so the sort and the translation of source nodes to global IDs do not read the edge list. It is read twice
 // (its sources once), from the beginning to the end, and never at random positions, which matters if it is mapped and
 // larger than memory. (The sort reads times and original edge IDs, if there are any, at random.) Threads place the
 // in-edges of a node in any order, but the sort has no ties (its last key is the row), so the result does not depend on
@@ -21,7 +21,7 @@ namespace espalier::partition {
 namespace {
 
 constexpr int64_t kEdgeGrain = 1 << 18;
-constexpr int64_t kRowGrain = 1 << 12;
+constexpr int64_t kNodeGrain = 1 << 12;
 
 // Returns the time as an unsigned number that preserves the order. -0 equals 0; NaN does not occur
 // (ValidateSourceGraph).
@@ -56,7 +56,7 @@ void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destina
   ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
     for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
       const uint64_t local = global_of_destination[graph::ToId(view.destinations[edge])] - view.first_owned;
-      if (local < view.num_owned) body(edge, local);  // `local` wraps around below first_owned
+      if (local < view.num_owned) body(edge, local);  // `local` wraps around if the global ID is below first_owned
     }
   });
 }
@@ -64,7 +64,7 @@ void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destina
 // Turns numbers of in-edges into indptr [n + 1]: on entry, indptr[i + 1] is the number of in-edges of node i.
 template <class P>
 void SumLengths(std::span<P> indptr) {
-  for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
+  for (size_t i = 1; i < indptr.size(); ++i) indptr[i] += indptr[i - 1];
 }
 
 // Placed edges: the ID of the source node (its original ID, later its global ID) and the row of the edge.
@@ -108,8 +108,8 @@ void SortKeys(const EdgeView<S>& view, const PlacedEdges<I, R>& edges, std::vect
 // Fills indptr and, per destination, the sorted sources and rows of its in-edges. Integer types: P of indptr, I of
 // indices, R of rows, S of the source graph's IDs, G of the global IDs of destinations.
 template <class P, class I, class R, class S, class G>
-void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr,
-              const PlacedEdges<I, R>& placed, int threads) {
+void PlaceEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr,
+                const PlacedEdges<I, R>& placed, int threads) {
   ForOwnedEdges(view, global_of_destination, threads, [&](size_t, uint64_t local) {
     std::atomic_ref<P>(indptr[local + 1]).fetch_add(1, std::memory_order_relaxed);
   });
@@ -125,20 +125,20 @@ void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination,
   indptr[0] = 0;
   constexpr bool kFitsPair = sizeof(I) == sizeof(uint32_t) && sizeof(R) == sizeof(uint32_t);
   const bool is_by_source = view.times == nullptr && view.original_ids.empty();
-  ParallelFor(threads, static_cast<int64_t>(view.num_owned), kRowGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, static_cast<int64_t>(view.num_owned), kNodeGrain, [&](int64_t begin, int64_t end) {
     std::vector<SortKey> keys;
     std::vector<uint64_t> pairs;
     for (auto node = static_cast<size_t>(begin); node < static_cast<size_t>(end); ++node) {
       const size_t first = indptr[node], count = indptr[node + 1] - first;
-      const PlacedEdges<I, R> row{.indices = placed.indices.subspan(first, count),
-                                  .rows = placed.rows.subspan(first, count)};
+      const PlacedEdges<I, R> of_node{.indices = placed.indices.subspan(first, count),
+                                      .rows = placed.rows.subspan(first, count)};
       if constexpr (kFitsPair) {
         if (is_by_source) {
-          SortPairs(row, &pairs);
+          SortPairs(of_node, &pairs);
           continue;
         }
       }
-      SortKeys(view, row, &keys);
+      SortKeys(view, of_node, &keys);
     }
   });
 }
@@ -173,8 +173,8 @@ void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor
     VisitWidth(in_edges->csc.indptr.dtype(), [&]<class P>(P) {
       VisitWidth(in_edges->input_rows.dtype(), [&]<class R>(R) {
         VisitWidth(global_of_destination.dtype(), [&]<class G>(G) {
-          FillRows(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
-                   PlacedEdges<I, R>{.indices = indices, .rows = in_edges->input_rows.mutable_values<R>()}, threads);
+          PlaceEdges(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
+                     PlacedEdges<I, R>{.indices = indices, .rows = in_edges->input_rows.mutable_values<R>()}, threads);
         });
       });
     });

@@ -22,7 +22,7 @@ Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
       edges.sources.shape().size() != 1 || edges.sources.shape() != edges.destinations.shape()) {
     return InvalidArgument(
         "edge type '" + name +
-        "': expected sources and destinations as two arrays [m] of the same type U32, I32, I64 or U64, " + "found " +
+        "': expected sources and destinations as two arrays [m] of the same dtype (U32, I32, I64 or U64), " + "found " +
         edges.sources.ToString() + " and " + edges.destinations.ToString());
   }
   if (!edges.original_ids.empty() &&
@@ -39,7 +39,7 @@ Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
   return Status();
 }
 
-// Returns the lowest edge with an endpoint that does not exist, or the largest uint64_t if all endpoints exist.
+// Returns the row of the first edge with an endpoint that does not exist, or the largest uint64_t if all exist.
 uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_t num_destinations, int threads) {
   std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
   graph::VisitIds(edges.sources, [&](auto sources) {
@@ -74,11 +74,11 @@ Status CheckPart(const std::vector<uint64_t>& part, uint64_t num_nodes) {
 Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t num_destinations) {
   if (part.sources.size() != part.destinations.size()) {
     return InvalidArgument("found " + std::to_string(part.sources.size()) + " sources and " +
-                           std::to_string(part.destinations.size()) + " destinations, expected as many of each");
+                           std::to_string(part.destinations.size()) + " destinations, expected equal numbers");
   }
   if (!part.edge_ids.empty() && part.edge_ids.size() != part.size()) {
     return InvalidArgument("found " + std::to_string(part.size()) + " pairs and " +
-                           std::to_string(part.edge_ids.size()) + " edge ids, expected one id for each pair or none");
+                           std::to_string(part.edge_ids.size()) + " edge ids, expected one id for each pair or no ids");
   }
   const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -97,7 +97,7 @@ Status CheckSplits(const graph::SourceGraph& graph) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.nodes.size())
         return InvalidArgument("split '" + name + "': node type " + std::to_string(type) +
-                               " does not exist, the graph has " + std::to_string(graph.nodes.size()));
+                               " does not exist, expected a number below " + std::to_string(graph.nodes.size()));
       const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
       for (const auto& [part_name, part] :
            {std::pair("train", &split.train), std::pair("validation", &split.validation),
@@ -110,7 +110,7 @@ Status CheckSplits(const graph::SourceGraph& graph) {
     for (const auto& [type, split] : split_of_type) {
       if (type >= graph.edges.size())
         return InvalidArgument("split '" + name + "': edge type " + std::to_string(type) +
-                               " does not exist, the graph has " + std::to_string(graph.edges.size()));
+                               " does not exist, expected a number below " + std::to_string(graph.edges.size()));
       const std::string where = "split '" + name + "' of edge type '" + graph.schema.edge_types()[type].Name() + "'";
       const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
       const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
@@ -130,9 +130,8 @@ Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitio
   for (size_t type = 0; type < graph.nodes.size(); ++type) {
     if (graph.nodes[type].count <= max_nodes) continue;
     return InvalidArgument("node type '" + graph.schema.node_types()[type] + "' has " +
-                           std::to_string(graph.nodes[type].count) + " nodes, more than " +
-                           std::to_string(num_partitions) +
-                           " partitions can hold (fewer than 2^32 each): use more partitions");
+                           std::to_string(graph.nodes[type].count) + " nodes, which do not fit into " +
+                           std::to_string(num_partitions) + " partitions of fewer than 2^32 each: use more partitions");
   }
   return Status();
 }

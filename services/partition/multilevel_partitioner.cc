@@ -3,7 +3,7 @@
 // graph partitioning", ESA 2021). Clusters of vertices are contracted level by level until the graph is small. METIS
 // cuts the smallest graph. Its partitions are carried back level by level, and on each level single vertices move to
 // cut fewer edges. Compared with METIS, which matches pairs of vertices, a level of clusters shrinks a graph with hubs
-// several times as much, so there are fewer levels, and all of their loops run in parallel.
+// several times as much, so there are fewer levels, and their loops over neighbors run in parallel.
 //
 // On all levels, entries of adjacency lists (two per edge) and total weights are counted in 64 bits, so METIS' limits
 // on them apply to the smallest graph alone. The coarsening continues while the graph has more entries than METIS can

@@ -15,7 +15,8 @@
 namespace espalier::partition {
 
 enum class Objective { kEdgeCut, kCommunicationVolume };
-// Quantities to balance over partitions in addition to the total number of nodes.
+// Quantities to balance over partitions in addition to the total number of nodes; with kNodeTypes, the number of nodes
+// of each type is balanced instead of the total.
 enum class BalanceConstraint { kNodeTypes, kTrainNodes, kEdges };
 
 // The bytes of a mapped and writable file, for arrays that are larger than memory.

@@ -411,7 +411,7 @@ TEST(PartitionersTest, RefuseTooManyNodesBeforeAllocation) {
     const Status refused = make()->Partition(graph, {.num_partitions = 256}).status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refused.message(),
-                HasSubstr("node type 'node' has 1099511627776 nodes, more than 256 partitions can hold"));
+                HasSubstr("node type 'node' has 1099511627776 nodes, which do not fit into 256 partitions"));
   }
   for (const auto& make : {MakeMetisPartitioner, MakeMultilevelPartitioner, MakeStreamingPartitioner}) {
     EXPECT_EQ(make()->Partition(graph, {.num_partitions = 257}).status().code(), StatusCode::kInvalidArgument);

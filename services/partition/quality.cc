@@ -52,8 +52,8 @@ uint64_t CountCutEdges(const graph::SourceGraph& graph, const Assignment& assign
   return cut;
 }
 
-// Returns the number of remote in-neighbors, distinct per partition, summed over the partitions. Each pass over the
-// edges fills the bitmaps of as many partitions as fit.
+// Returns the sum over the partitions of the number of distinct remote in-neighbors. Each pass over the edges fills the
+// bitmaps of as many partitions as fit.
 uint64_t CountRemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assignment,
                               const QualityOptions& options) {
   const uint64_t words = (VertexFirst(graph).back() + 63) / 64;

@@ -5,8 +5,8 @@
 // moved are visited.
 //
 // METIS may return partitions that exceed a capacity if there are several constraints. Before the rounds, vertices are
-// moved out of them, even into a partition that then exceeds a capacity, if it is less full than theirs was. Moves that
-// add the least to the cut, per weight moved, come first.
+// moved out of such a partition: into one that has room or, if there is none, into one that then exceeds a capacity but
+// is less full than the first was. Moves that add the least to the cut, per weight moved, come first.
 #include "services/partition/refine_partitions.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct PartitionMove {
 struct Relief {
   uint32_t vertex = 0;
   uint32_t to = 0;  // the vertex's own partition if no move relieves it
-  // `to` exceeds a capacity after the move, but is less full than the vertex's own partition before the move.
+  // `to` exceeds a capacity after the move, but is then less full than the vertex's own partition was before.
   bool overloads_target = false;
   double gain_per_weight = 0;  // the gain divided by RelievingWeight
 };
@@ -89,8 +89,8 @@ class Refinement {
     for (size_t c = 0; c < capacities_.size(); ++c) Load(partition, c) += times * WeightAt(vertex, c);
   }
 
-  // Returns the load of the partition, plus `times` (0 or 1) the weight of the vertex, as a fraction of the capacity:
-  // the largest fraction over the constraints under which the vertex has weight.
+  // Returns the load of the partition, with the weight of the vertex added `times` times (0 or 1), as a fraction of the
+  // capacity: the largest fraction over the constraints under which the vertex has weight.
   double Fullness(uint64_t vertex, uint32_t partition, int64_t times) const {
     double fullest = 0;
     for (size_t c = 0; c < capacities_.size(); ++c) {
@@ -159,7 +159,7 @@ class Refinement {
     }
   }
 
-  // Returns whether the larger Fullness of the two partitions is smaller after the move.
+  // Returns whether the move lowers the larger Fullness of the two partitions.
   bool ImprovesBalance(uint64_t vertex, uint32_t from, uint32_t to) const {
     return Fullness(vertex, to, 1) < Fullness(vertex, from, 0);
   }

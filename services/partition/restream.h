@@ -44,8 +44,8 @@ class Restream {
 
  private:
   uint32_t Choose(uint64_t vertex, std::span<const uint32_t> neighbors);
-  // Sets the affinity of `partition` to 0. Replaces *best by `partition` if the vertex fits into it and its score is
-  // better, or equal and its number lower.
+  // Sets the affinity of `partition` to 0. Sets *best and *best_score to `partition` and its score if the vertex fits
+  // into it and this score is higher than *best_score, or equal and `partition` is lower than *best.
   void UpdateBest(uint64_t vertex, uint32_t partition, double* best_score, uint32_t* best);
   uint32_t FindEmptiest(uint64_t vertex) const;
   // Return the load of the partition as a fraction of its capacity, for the constraint with the largest fraction among
@@ -63,7 +63,7 @@ class Restream {
   std::vector<uint64_t> loads_;         // [partition, constraint]
   std::vector<uint16_t> partition_of_;  // num_partitions_ before the vertex is visited for the first time
   // By partition: number of edges to the vertex for which Choose was called; all 0 between calls. The last element
-  // counts unvisited neighbors.
+  // counts neighbors that have no partition yet.
   std::vector<uint64_t> affinity_;
 };
 

@@ -6,7 +6,8 @@
 // them, so each of its passes over the vertices reads them from the beginning to the end too.
 //
 // Threads write the neighbors of a row in any order, because Streaming only counts them. Rows are then sorted for
-// repetitions(), until two neighbors that do not occur equally often are found, usually in the first few rows.
+// repetitions(), until two neighbors that do not occur equally often are found; if there are any, usually in the first
+// few rows.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>
@@ -22,15 +23,15 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kEndsGrain = 1 << 18;
+constexpr int64_t kEndpointsGrain = 1 << 18;
 constexpr int64_t kSortGrain = 1 << 12;
 constexpr uint32_t kNoneSeen = 0;
 constexpr uint32_t kSeveralSeen = ~uint32_t{0};
 
 // Calls body(row, neighbor) for both endpoints of every edge that is not a self loop, on several threads.
 template <class Body>
-void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& row_of_vertex, int threads,
-                const Body& body) {
+void ForEndpoints(const graph::SourceGraph& graph, const std::vector<uint32_t>& row_of_vertex, int threads,
+                  const Body& body) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
   for (uint16_t type = 0; type < graph.edges.size(); ++type) {
     const graph::EdgeSet& edges = graph.edges[type];
@@ -38,7 +39,7 @@ void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& ro
     const uint64_t first_destination = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
     graph::VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
-      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kEndsGrain, [&](int64_t begin, int64_t end) {
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kEndpointsGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
           const uint64_t u = first_source + graph::ToId(sources[edge]),
                          v = first_destination + graph::ToId(destinations[edge]);
@@ -52,10 +53,10 @@ void ForRowEnds(const graph::SourceGraph& graph, const std::vector<uint32_t>& ro
 }
 
 // Returns the number of endpoints of all edges, two for each edge, self loops included.
-uint64_t CountEnds(const graph::SourceGraph& graph) {
-  uint64_t ends = 0;
-  for (const graph::EdgeSet& edges : graph.edges) ends += 2 * edges.num_edges();
-  return ends;
+uint64_t CountEndpoints(const graph::SourceGraph& graph) {
+  uint64_t endpoints = 0;
+  for (const graph::EdgeSet& edges : graph.edges) endpoints += 2 * edges.num_edges();
+  return endpoints;
 }
 
 std::vector<uint32_t> InvertOrder(const Permutation& order, int threads) {
@@ -72,12 +73,12 @@ std::vector<uint32_t> InvertOrder(const Permutation& order, int threads) {
 class RepetitionFinder {
  public:
   // Returns whether two neighbors that do not occur equally often have been found.
-  bool has_different() const { return seen_.load(std::memory_order_relaxed) == kSeveralSeen; }
+  bool counts_differ() const { return seen_.load(std::memory_order_relaxed) == kSeveralSeen; }
 
   // Sorts one row and takes its neighbors into account.
   void SortRow(std::span<uint32_t> row) {
     std::sort(row.begin(), row.end());
-    for (size_t k = 0; k < row.size() && !has_different();) {
+    for (size_t k = 0; k < row.size() && !counts_differ();) {
       size_t end = k + 1;
       while (end < row.size() && row[end] == row[k]) ++end;
       Combine(static_cast<uint32_t>(end - k));
@@ -119,16 +120,16 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
   const uint64_t num_rows = order.size();
   StreamRows rows;
   std::span<uint32_t> file;
-  if (const uint64_t num_ends = CountEnds(graph); num_ends > options.max_neighbors_in_memory) {
-    ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(num_ends * sizeof(uint32_t)));
+  if (const uint64_t num_endpoints = CountEndpoints(graph); num_endpoints > options.max_neighbors_in_memory) {
+    ASSIGN_OR_RETURN(ScratchSpace space, options.make_scratch(num_endpoints * sizeof(uint32_t)));
     // Mapped memory is aligned, and the file contains nothing but neighbors, uint32_t each.
-    file = {reinterpret_cast<uint32_t*>(space.bytes.data()), num_ends};
+    file = {reinterpret_cast<uint32_t*>(space.bytes.data()), num_endpoints};
     rows.owner_ = std::move(space.owner);
   }
   const std::vector<uint32_t> row_of_vertex = InvertOrder(order, options.threads);
   std::vector<uint64_t>& offsets = rows.offsets_;
   offsets.assign(num_rows + 1, 0);
-  ForRowEnds(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t) {
+  ForEndpoints(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t) {
     std::atomic_ref<uint64_t>(offsets[uint64_t{row} + 1]).fetch_add(1, std::memory_order_relaxed);
   });
   uint64_t largest_row = 0;
@@ -151,7 +152,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
     const uint64_t base = offsets[first];
     chunk.resize(offsets[end] - base);
     // A row's offset serves as its write cursor and ends as the next row's offset. Shifting by one restores them.
-    ForRowEnds(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t neighbor) {
+    ForEndpoints(graph, row_of_vertex, options.threads, [&](uint32_t row, uint32_t neighbor) {
       if (row - first >= end - first) return;  // wraps around if row < first
       const std::atomic_ref<uint64_t> cursor(offsets[row]);
       chunk[cursor.fetch_add(1, std::memory_order_relaxed) - base] = neighbor;
@@ -160,7 +161,7 @@ Result<StreamRows> StreamRows::Build(const graph::SourceGraph& graph, const Perm
                        offsets.begin() + static_cast<int64_t>(end));
     offsets[first] = base;
     ParallelFor(options.threads, static_cast<int64_t>(end - first), kSortGrain, [&](int64_t begin, int64_t last) {
-      for (int64_t i = begin; i < last && !repetitions.has_different(); ++i) {
+      for (int64_t i = begin; i < last && !repetitions.counts_differ(); ++i) {
         const uint64_t row = first + static_cast<uint64_t>(i);
         repetitions.SortRow(std::span(chunk).subspan(offsets[row] - base, offsets[row + 1] - offsets[row]));
       }

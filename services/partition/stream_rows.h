@@ -23,8 +23,8 @@ struct StreamRowsOptions {
   // Limit of the number of neighbors in memory at a time, 4 bytes each. Must not be less than the size of the largest
   // row.
   uint64_t max_neighbors_in_memory = ~uint64_t{0};
-  // Creates the file for the neighbors. Called, before the edges are read, if the endpoints of all edges, two for each
-  // edge, exceed max_neighbors_in_memory.
+  // Creates the file for the neighbors. Called only if twice the number of edges exceeds max_neighbors_in_memory, and
+  // before the edges are read.
   std::function<Result<ScratchSpace>(uint64_t size_bytes)> make_scratch;
 };
 

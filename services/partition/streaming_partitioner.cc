@@ -47,7 +47,7 @@ Result<uint64_t> MaxNeighborsInMemory(const graph::SourceGraph& graph, size_t nu
 void RunPass(const StreamRows& rows, const Permutation& order, WorkMeter* meter, Restream* stream) {
   const std::span<const uint32_t> neighbors = rows.neighbors();
   const uint64_t num_vertices = order.size(), repetitions = rows.repetitions();
-  std::array<uint64_t, kVerticesAhead> ahead;  // a ring: the next vertices
+  std::array<uint64_t, kVerticesAhead> ahead;  // a ring buffer of the next vertices
   for (uint64_t i = 0; i < std::min<uint64_t>(num_vertices, kVerticesAhead); ++i) ahead[i] = order.At(i);
   std::vector<uint32_t> distinct;
   uint64_t prefetched = 0, passed = 0;

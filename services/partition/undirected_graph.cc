@@ -34,11 +34,11 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
       ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kVisitGrain, [&](int64_t begin, int64_t end) {
         const auto last = static_cast<size_t>(end) - 1;
         for (auto edge = static_cast<size_t>(begin); edge <= last; ++edge) {
-          const size_t in_far = std::min(edge + kFar, last), in_near = std::min(edge + kNear, last);
-          far(first_source + graph::ToId(sources[in_far]));
-          far(first_destination + graph::ToId(destinations[in_far]));
-          near(first_source + graph::ToId(sources[in_near]));
-          near(first_destination + graph::ToId(destinations[in_near]));
+          const size_t far_edge = std::min(edge + kFar, last), near_edge = std::min(edge + kNear, last);
+          far(first_source + graph::ToId(sources[far_edge]));
+          far(first_destination + graph::ToId(destinations[far_edge]));
+          near(first_source + graph::ToId(sources[near_edge]));
+          near(first_destination + graph::ToId(destinations[near_edge]));
           const uint64_t u = first_source + graph::ToId(sources[edge]),
                          v = first_destination + graph::ToId(destinations[edge]);
           if (u != v) body(u, v);

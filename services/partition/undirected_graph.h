@@ -1,5 +1,5 @@
-// The input of the partitioning algorithms: one undirected graph over all node and edge types, without self loops and
-// with parallel edges merged.
+// The input of the algorithms METIS and Multilevel: one undirected graph over all node and edge types, without self
+// loops and with parallel edges merged.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,9 @@
 // Deterministic parallel local search over vertices.
 //
-// Vertices are visited in batches of a fixed size. The threads choose a move for each vertex of a batch from the state
-// before the batch, then one thread applies the moves in order and skips those that no longer fit. Neither step depends
-// on the number of threads. A batch is a small part of a large graph, so few moves are based on outdated values
-// of neighbors.
+// Vertices are visited in batches, whose size depends only on the number of vertices. The threads choose a move for
+// each vertex of a batch from the state before the batch, then one thread applies the moves in order and skips those
+// that no longer fit. Neither step depends on the number of threads. A batch is a small part of a large graph, so few
+// moves are based on outdated values of neighbors.
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,8 @@ void PrefetchFirstNeighbors(const UndirectedGraph& graph, uint64_t vertex, const
   for (uint64_t k = begin; k < end; ++k) __builtin_prefetch(&values[graph.neighbors[k]]);
 }
 
-// Calls body(neighbor, edge weight) for every `step`-th neighbor of the vertex, and prefetches values[neighbor] some
-// neighbors before the call.
+// Calls body(neighbor, edge weight) for every `step`-th neighbor of the vertex, and prefetches values[neighbor]
+// kValuesAhead calls earlier.
 template <class Values, class Body>
 void ForNeighbors(const UndirectedGraph& graph, uint64_t vertex, uint64_t step, const Values& values,
                   const Body& body) {

@@ -10,8 +10,7 @@ namespace espalier::partitioner {
 Status CheckOptionsForMemoryLimit(const job::Graph& graph, bool holds_edges_out, bool in_group) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("memory limit: " + what); };
   if (in_group) {
-    return refuse(
-        "several partitioner processes divide the memory that the graph needs: use one process, or set no limit");
+    return refuse("not supported with several partitioner processes: use one process, or set no limit");
   }
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis ||
       graph.partitions.algorithm == job::PartitionAlgorithm::kMultilevel) {

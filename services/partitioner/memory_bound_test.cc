@@ -24,8 +24,7 @@ TEST(CheckOptionsForMemoryLimitTest, RefusesOptionsThatHoldGraphInMemory) {
   EXPECT_EQ(CheckOptionsForMemoryLimit(metis, false, false).message(),
             "memory limit: METIS and Multilevel hold the whole graph in memory: use Streaming, Random or External");
   EXPECT_EQ(CheckOptionsForMemoryLimit(StreamedGraph(), false, true).message(),
-            "memory limit: several partitioner processes divide the memory that the graph needs: use one process, or "
-            "set no limit");
+            "memory limit: not supported with several partitioner processes: use one process, or set no limit");
   const std::string changed =
       "memory limit: preprocessing and held-out edges need the whole graph in memory: remove these options, "
       "or set no limit";

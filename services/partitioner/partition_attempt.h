@@ -17,7 +17,7 @@ namespace espalier::partitioner {
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
 
 // Returns an error if the store cannot look up an object below `place`, for example because the bucket does not exist.
-// `use` is the purpose of the place for the message: "partitions".
+// `use` says in the error message what the place is for: "partitions".
 Status CheckPlace(const storage::StoreLocation& place, const std::string& use);
 
 // Returns the process exit code for the error `failure` of partitioning the graph at `source_uri`. If the error means

@@ -69,9 +69,9 @@ class Pipeline {
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest existing) -> Result<PartitionOutcome> {
       warnings_ = existing.warnings;
-      const GraphMetadata names = CollectMetadata(existing);
-      RETURN_IF_ERROR(WithWarnings(CheckNames(names)));
-      if (options_.check_values) RETURN_IF_ERROR(options_.check_values(names));
+      const GraphMetadata metadata = CollectMetadata(existing);
+      RETURN_IF_ERROR(WithWarnings(CheckNames(metadata)));
+      if (options_.check_values) RETURN_IF_ERROR(options_.check_values(metadata));
       DeleteUnused(*output.store, prefix, existing);
       outcome.reused = true;
       outcome.manifest = std::move(existing);
@@ -151,7 +151,7 @@ class Pipeline {
       assignment_.emplace(std::move(assignment));
       ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
     }
-    // A nonce gives the partitioning a new key, so that no files that another process may be reading are replaced.
+    // A nonce gives the partitioning a new key, so that it replaces no files that another process may be reading.
     if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
       input.nonce = options_.group ? AttemptName(*options_.group) : NewAttemptName();
     }
@@ -218,10 +218,10 @@ class Pipeline {
     RETURN_IF_ERROR(WithWarnings(CheckNames(headers)));
     if (!reads_values) return Status();
     const graph::LabelColumns labels = Labels();
-    ASSIGN_OR_RETURN(source_names_, CollectMetadata(source, graph_, &labels));
+    ASSIGN_OR_RETURN(source_metadata_, CollectMetadata(source, graph_, &labels));
     RecordValues(source, {.labels = labels, .preprocess = graph_.preprocess, .threads = options_.threads},
-                 &source_names_);
-    return options_.check_values ? options_.check_values(source_names_) : Status();
+                 &source_metadata_);
+    return options_.check_values ? options_.check_values(source_metadata_) : Status();
   }
 
   // Appends the reader's warnings to an error: a missing name may belong to a file that the reader ignored.
@@ -238,7 +238,7 @@ class Pipeline {
     const std::string split = options.held_out->split;
     if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
       options.held_out.reset();
-      context_.held_out.reset();  // omitted from the manifest; the key still contains the split's name
+      context_.held_out.reset();  // omitted from the manifest; the key still depends on the split's name
     }
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
@@ -282,7 +282,7 @@ class Pipeline {
     const partition::PartitionOptions options = ToPartitionOptions(graph_.partitions, context_);
     partition::QualityOptions measure{
         .num_partitions = options.num_partitions, .train_split = options.train_split, .threads = options_.threads};
-    // Part of the limit is left for the assignment and the in-degrees, 8 bytes for each node.
+    // The rest of the limit is left for the assignment and the in-degrees, together 8 bytes per node.
     if (options_.memory_bytes > 0) measure.bitmap_bytes = std::min(measure.bitmap_bytes, options_.memory_bytes / 8);
     ASSIGN_OR_RETURN(partition::Quality quality, partition::MeasureQuality(source, assignment, measure));
     return format::Quality{.cut_edges = quality.cut_edges,
@@ -346,7 +346,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
                      ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
     Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
-    // Unknown names are not published as the group's failure: every process checks the headers and reports them itself.
+    // Unknown names are not published as the group's failure: every process checks the names and reports unknown ones.
     if (!made.ok() && !has_unknown_names_) group->Fail(made.status());
     return made;
   }
@@ -447,11 +447,12 @@ class Pipeline {
     manifest->seed = context_.seed;
     manifest->partition_seconds = timer_.Seconds();
     manifest->warnings = warnings_;
-    CopyRecordsToManifest(source_names_, manifest);
+    CopyRecordsToManifest(source_metadata_, manifest);
   }
 
-  // Commits the manifest. Aborted if another attempt's manifest exists afterwards. The manifest is read back because a
-  // store whose conditional put is not atomic may report success to two attempts, and because a response may be lost.
+  // Commits the manifest. Aborted if afterwards another attempt's manifest exists, or none. The manifest is read back
+  // because a store whose conditional put is not atomic may report success to two attempts, and because a response may
+  // be lost.
   static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                        AttemptFiles& files) {
     const Status committed = format::CommitManifest(store, prefix, manifest);
@@ -475,7 +476,7 @@ class Pipeline {
   WorkMeter* meter_ = nullptr;  // of phase_; may be null
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
-  GraphMetadata source_names_;                       // set after the source has been read
+  GraphMetadata source_metadata_;                    // set after the source has been read
   std::optional<format::LocatedSource> source_;      // set by ComputeKey
   std::optional<format::LocatedSource> assignment_;  // set by ComputeKey for External
 };

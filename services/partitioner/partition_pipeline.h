@@ -24,9 +24,10 @@ using PartitionProgress = std::function<void(std::string_view phase, double frac
 
 struct PartitionPipelineOptions {
   int threads = 1;  // number of threads; results do not depend on it
-  // Limit in bytes of this process's memory for data that grows with the graph, without mapped files (memory_bound.h);
-  // 0: no limit. With a limit, the source is mapped. The neighbors that the algorithm Streaming reads are then in a
-  // scratch file of 8 bytes per edge of the graph if they might not fit. Results do not depend on the limit.
+  // Limit in bytes of this process's memory for data that grows with the graph, not counting mapped files
+  // (memory_bound.h); 0: no limit. With a limit, the source is mapped. If the neighbors that the algorithm Streaming
+  // reads might then not fit, they are in a scratch file of 8 bytes per edge of the graph. Results do not depend on the
+  // limit.
   uint64_t memory_bytes = 0;
   // The split whose training nodes are balanced if partitions.balance contains TrainNodes; empty: all splits.
   std::string train_split;
@@ -51,7 +52,7 @@ struct PartitionPipelineOptions {
   // Checks the values that RecordValues (checks/value_facts.h) found in the source, or those recorded in the manifest
   // of a partitioning that is reused. Called after check_names; in a group, only rank 0 checks the source. Null: no
   // check.
-  std::function<Status(const GraphMetadata& names)> check_values = nullptr;
+  std::function<Status(const GraphMetadata& metadata)> check_values = nullptr;
   // Returns the meter that counts the bytes of a phase: text that is read, neighbors that the algorithm Streaming
   // reads, or partitions that are written. Called when the phase begins; the meter is used until the next phase begins
   // or PartitionGraph returns. If this function or its result is null, bytes are not counted.
@@ -69,9 +70,9 @@ struct PartitionOutcome {
 };
 
 // Partitions graph.source as graph.partitions specifies and writes the result below `<output_uri>/<key>/`, where the
-// key is a hash of everything that the result depends on (partition_key.h). An existing partitioning is returned
-// unchanged, unless graph.partitions.reuse is kNever; if the source's digest is cached, the source is then not read.
-// Source, assignment and output may be in different stores; a source that is not local is copied to access.cache. Each
+// key is a hash of everything that the result depends on (partition_key.h). Unless graph.partitions.reuse is kNever, an
+// existing partitioning is returned unchanged, without reading the source if the source's digest is cached. Source,
+// assignment and output may be in different stores; a source that is not local is copied to access.cache. Each
 // partition is written as soon as it is built, and the manifest is written last; the files of a failed attempt are
 // deleted. Peak memory: the source, and the memory of the algorithm or one partition, whichever is larger.
 //

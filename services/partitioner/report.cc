@@ -40,8 +40,8 @@ std::string ReportAsText(const PartitionOutcome& outcome) {
   for (const auto& [constraint, balance] : manifest.quality.balance) {
     text += "  balance      " + FormatFixed(balance, 3) + " " + constraint + "\n";
   }
-  text += "  made in      " + FormatFixed(manifest.partition_seconds, 1) + " s, " +
-          FormatFixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
+  text += "  made in      " + FormatFixed(manifest.partition_seconds, 1) + " s, peak memory " +
+          FormatFixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB\n";
   for (const std::string& warning : manifest.warnings) text += "  warning      " + warning + "\n";
   return text + "  at           " + outcome.uri + "\n";
 }

@@ -13,7 +13,7 @@ namespace espalier::pki {
 struct CertificateDetails {
   std::chrono::sys_seconds expires_at{};  // last second in which it is valid
   std::string fingerprint;                // SHA-256 of the certificate, 64 hexadecimal digits
-  std::vector<std::string> uri_names;     // of the subject alternative names; a leaf has one, its SPIFFE URI
+  std::vector<std::string> uri_names;     // among the subject alternative names; a leaf has one, its SPIFFE URI
   bool is_authority = false;              // may sign other certificates
 };
 

@@ -85,8 +85,8 @@ Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
         });
     list += std::string(",") + kind + ":" + name;
     return is_valid ? Status()
-                    : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a certificate's name: expected 1 to " +
-                                      "253 letters, digits, '.', '-', ':' and '*'");
+                    : InvalidArgument("'" + name.substr(0, 100) + "' cannot be a name in a certificate: expected 1 " +
+                                      "to 253 letters, digits, '.', '-', ':' and '*'");
   };
   for (const std::string& name : options.dns_names) RETURN_IF_ERROR(add("DNS", name));
   for (const std::string& address : options.ip_addresses) RETURN_IF_ERROR(add("IP", address));

@@ -26,7 +26,7 @@ struct LeafOptions {
   PeerIdentity identity;  // becomes the SPIFFE URI
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;
-  // Valid from `valid_since` before now, because clocks differ, until `valid_for` from now.
+  // The certificate is valid from now - valid_since, because clocks differ, until now + valid_for.
   std::chrono::seconds valid_since = std::chrono::hours(1);
   std::chrono::seconds valid_for = std::chrono::hours(24);
 };

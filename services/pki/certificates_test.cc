@@ -47,7 +47,7 @@ TEST(PeerIdentityTest, IsCheckedAgainstJobAndRole) {
   const auto check = [&](std::vector<std::string> uris) { return CheckPeer(uris, kTestJob, roles).status(); };
   EXPECT_TRUE(check({"spiffe://espalier/default/0a1b2c/trainer"}).ok());
   EXPECT_EQ(check({"spiffe://espalier/default/other/trainer"}),
-            Status(StatusCode::kPermissionDenied, "a trainer of job default/other, this is job default/0a1b2c"));
+            Status(StatusCode::kPermissionDenied, "a trainer of job default/other, but this is job default/0a1b2c"));
   EXPECT_EQ(check({"spiffe://espalier/default/0a1b2c/server"}),
             Status(StatusCode::kPermissionDenied, "a server where a sampler or trainer is expected"));
   EXPECT_EQ(check({}).code(), StatusCode::kUnauthenticated);

@@ -84,7 +84,7 @@ Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const Job
   if (!peer.ok()) return Status(StatusCode::kUnauthenticated, peer.status().message());
   if (!(peer->job == job)) {
     return Status(StatusCode::kPermissionDenied,
-                  WithArticle(peer->role) + " of job " + ToString(peer->job) + ", this is job " + ToString(job));
+                  WithArticle(peer->role) + " of job " + ToString(peer->job) + ", but this is job " + ToString(job));
   }
   if (std::find(roles.begin(), roles.end(), peer->role) == roles.end()) {
     return Status(StatusCode::kPermissionDenied,

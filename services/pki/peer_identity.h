@@ -41,9 +41,9 @@ std::string ToSpiffeUri(const PeerIdentity& identity);
 // InvalidArgument: `uri` does not have the form above.
 Result<PeerIdentity> ParseSpiffeUri(const std::string& uri);
 
-// Returns the identity in a certificate's URI names, which must be of `job` and of one of `roles`. Unauthenticated:
-// there is not exactly one URI name, or it is not an identity; PermissionDenied: the identity is of another job or
-// role, which the message names.
+// Returns the identity in a certificate's URI names. The identity must be of `job` and of one of `roles`.
+// Unauthenticated: there is not exactly one URI name, or it is not an identity; PermissionDenied: the identity is of
+// another job or role, which the message names.
 Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const JobIdentity& job,
                                std::span<const PeerRole> roles);
 

@@ -8,7 +8,7 @@
  * library than the server. C++ authors include plugin.h, which wraps it. An incompatible change increments the version,
  * here and in the name of the exported function; a server refuses versions that it does not support. This server also
  * supports espalier_plugin_v2, whose functions are ESPALIER_CALLED_ONCE or ESPALIER_IDEMPOTENT and have no access to
- * tensors, and espalier_plugin_v1, which in addition has no initializers: its EspalierPlugin ends after `version`.
+ * tensors, and espalier_plugin_v1, which has no initializers either: its EspalierPlugin ends after `version`.
  * Plugins of versions 1 and 2 get the EspalierHost of version 3, which begins with all fields of their version.
  *
  * Functions and initializers run in the server process, on its threads, concurrently (except functions that change
@@ -38,7 +38,7 @@ enum {
   ESPALIER_FAILED_PRECONDITION = 9,
   ESPALIER_OUT_OF_RANGE = 11,
   ESPALIER_INTERNAL = 13,
-  ESPALIER_UNAVAILABLE = 14 /* the client retries until its deadline if the function may be repeated */
+  ESPALIER_UNAVAILABLE = 14 /* the client retries until its deadline, unless the function is ESPALIER_CALLED_ONCE */
 };
 
 /* Data types of array elements. */
@@ -60,7 +60,7 @@ enum {
 };
 
 typedef struct EspalierArray {
-  const void* data;     /* row-major, little-endian, aligned; undefined without elements */
+  const void* data;     /* row-major, little-endian, aligned; undefined if there are no elements */
   const int64_t* shape; /* [rank] */
   uint32_t rank;
   uint32_t dtype;
@@ -82,8 +82,9 @@ typedef struct EspalierEdgeType {
   uint32_t destination_type;
 } EspalierEdgeType;
 
-/* The owned edges of one type, which are the in-edges of owned nodes: edge ids first to first + count - 1, in the order
- * of `sources`. The in-edges of local node v of the destination type are indptr[v] to indptr[v + 1] - 1. */
+/* The owned edges of one type, which are the in-edges of owned nodes: global ids first to first + count - 1, in the
+ * order of `sources`. The in-edges of local node v of the destination type are at positions indptr[v] to
+ * indptr[v + 1] - 1 of `sources`. */
 typedef struct EspalierInEdges {
   uint64_t count;
   uint64_t first;

@@ -129,8 +129,8 @@ struct Place {
   uint64_t local_id = 0;
 };
 
-// The owned rows of a mutable tensor of the calling job, by local row numbers 0 to count() - 1. Valid until the
-// function returns; not thread-safe. Errors are thrown as Error with the status and message of the host
+// The owned rows of a mutable tensor of the calling job, addressed by local row numbers 0 to count() - 1. Valid until
+// the function returns; not thread-safe. Errors are thrown as Error with the status and message of the host
 // (espalier_plugin.h); ESPALIER_INVALID_ARGUMENT if T is not the dtype of the tensor. Not for tensors of Bool, F16 and
 // BF16 (DTypeOf).
 class Tensor {

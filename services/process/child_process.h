@@ -24,7 +24,7 @@ struct ChildSpec {
   bool inherits_environment = true;
   std::string folder = {};  // working directory; empty: that of this process
   std::string log_path;     // standard error, and standard output if output_path is empty, are appended to this file
-  std::string output_path;  // standard output replaces this file; empty: the log
+  std::string output_path;  // standard output overwrites this file; empty: log_path
   // The caller's descriptors to use instead of /dev/null, output_path and log_path; -1: none.
   int input = -1, output = -1, error = -1;
   int inherited = -1;  // a further descriptor that the child inherits (ProgramStart::inherited); -1: none

@@ -17,7 +17,7 @@ namespace {
 struct Preparation {
   const ProgramStart& start;
   const char* folder;  // null: this process's
-  int failure;         // the pipe's write end, closed by a successful exec
+  int failure;         // write end of StartedProgram::failure, closed by a successful exec
   pid_t parent;
   char* const* arguments;
   char* const* environment;

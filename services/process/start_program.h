@@ -21,7 +21,7 @@ struct ProgramStart {
   // A descriptor of the caller, above 2, that the program inherits under the same number, even if it is close-on-exec;
   // -1: none.
   int inherited = -1;
-  // Whether the program inherits no other descriptor, even if it is not close-on-exec.
+  // If true, the program inherits no other descriptors, not even those that are not close-on-exec.
   bool closes_others = false;
 };
 

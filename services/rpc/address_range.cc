@@ -34,8 +34,8 @@ std::optional<Range> FindRange(std::string_view address) {
   return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
 }
 
-// Expands an address without separators. `num_left` is the number of addresses that are still allowed; subtracts those
-// of the result from it.
+// Expands an address without separators. Subtracts the number of returned addresses from *num_left, the number of
+// addresses that are still allowed.
 Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* num_left) {
   const std::optional<Range> range = FindRange(address);
   if (range && range->last < range->first) {

@@ -28,7 +28,7 @@ void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteB
 void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
               std::function<void(Result<grpc::ByteBuffer>)> done);
 
-// Blocks until CallWithRetries is done and returns the reply.
+// Like CallWithRetries, but blocks until the call has ended, and returns its result.
 Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, const grpc::ByteBuffer& request,
                                      Deadline deadline);
 

@@ -7,7 +7,7 @@ CallMetrics::MethodMetrics CallMetrics::MakeMethodMetrics(const std::string& met
   MethodMetrics metrics;
   metrics.seconds =
       registry_->AddHistogram("espalier_client_call_seconds",
-                              "Time of a call until its response, including all attempts and the backoff between them.",
+                              "Duration of a call, including all attempts and the backoff between them.",
                               telemetry::ExponentialBuckets(0.0001, 4, 10), labels);
   const auto retries = [&](const char* cause) {
     return registry_->AddCounter(

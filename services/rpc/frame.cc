@@ -17,7 +17,7 @@ namespace espalier::rpc {
 namespace {
 
 constexpr size_t kPrefixBytes = sizeof(uint32_t);
-// Tensors up to this size are copied behind the header, because a slice of their own would cost more.
+// Tensors up to this size are copied to a shared slice, because a slice of their own would cost more.
 constexpr size_t kInlineTensorBytes = 4096;
 // Tensors of at least this size that must be copied are copied to pooled memory.
 constexpr size_t kPooledTensorBytes = 65536;

@@ -42,11 +42,11 @@ class LineLimit {
 
 // Each source of lines has its own limit, so that many lines of one source do not hide those of the other. Never
 // destroyed: gRPC's threads may log until the process exits.
-LineLimit& Refusals() {
+LineLimit& RefusalLimit() {
   static LineLimit* const limit = new LineLimit;
   return *limit;
 }
-LineLimit& GrpcErrors() {
+LineLimit& GrpcErrorLimit() {
   static LineLimit* const limit = new LineLimit;
   return *limit;
 }
@@ -57,7 +57,7 @@ void OnGrpcLog(gpr_log_func_args* line) {
   // check host names: they identify servers by job and role.
   if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
   uint64_t left_out = 0;
-  if (!GrpcErrors().Take(&left_out)) return;
+  if (!GrpcErrorLimit().Take(&left_out)) return;
   const auto contains = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   std::string error(text);
   // The messages of OpenSSL omit the likely cause.
@@ -73,7 +73,7 @@ void OnGrpcLog(gpr_log_func_args* line) {
 
 void LogRefusal(const char* event, const std::string& subject, const Status& reason) {
   uint64_t left_out = 0;
-  if (!Refusals().Take(&left_out)) return;
+  if (!RefusalLimit().Take(&left_out)) return;
   telemetry::Log(telemetry::Level::kWarning, event, {{"subject", subject}, {"why", reason}, {"left_out", left_out}});
 }
 

@@ -11,8 +11,8 @@
 namespace espalier::rpc {
 
 struct ReplicaBackoff {
-  // How long calls avoid a server after a failure: its backoff. Doubles with each consecutive failure up to `longest`;
-  // further failures during a backoff do not count.
+  // Duration of a server's backoff, during which calls avoid the server: `first` after one failure, doubled for each
+  // consecutive failure up to `longest`. Further failures during a backoff do not count.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };

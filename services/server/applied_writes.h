@@ -8,8 +8,8 @@
 // message of a failed change never overwrites a later change.
 //
 // A client is remembered at least until the deadlines of its calls guarantee that none of its changes can arrive again.
-// If it were forgotten earlier, a repeated change would be applied as a new one. While every slot holds such a client,
-// changes of new clients have to wait.
+// If it were forgotten earlier, a repeated change would be applied as a new one. While each of the `max_clients` slots
+// holds such a client, changes of new clients have to wait.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class AppliedWrites {
   // A call without a deadline, or with one that is further away than this, is treated as if its deadline were this far
   // away, so that no client occupies a slot forever.
   static constexpr std::chrono::hours kMaxCallTime{1};
-  // A change's number may exceed its client's lowest number in flight by less than this. Each number takes one byte.
+  // A change's number may exceed its client's lowest number in flight by less than this. Each such change takes a byte.
   static constexpr uint64_t kWindow = 4096;
 
   struct Number {
@@ -68,7 +68,7 @@ class AppliedWrites {
     SteadyTime needed_until;     // after this time no message of the client's calls can arrive
   };
 
-  // Returns the client's record, a new record for a new client, or null if every slot is taken.
+  // Returns the client's record, a new record for a new client, or null for Claim::kFull.
   Client* FindOrAddClient(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Claim ClaimChange(Client& client, const Number& change);
   void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);

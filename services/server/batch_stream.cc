@@ -30,7 +30,7 @@ void BatchStream::OnReadDone(bool ok) {
   MutexLock lock(&mutex_);
   if (ended_) return;
   if (!ok) {  // the trainer sends no more messages, but still receives the batches that its credits cover
-    if (!started_) End(InvalidArgument("stream without a start"));
+    if (!started_) End(InvalidArgument("the stream ended before a start message"));
     return;
   }
   if (const Status handled = HandleRequest(); !handled.ok()) return End(handled);

@@ -19,9 +19,9 @@ namespace espalier::server {
 
 // Handles one MiniBatchStream call. gRPC calls the On... functions on its threads; workers sample the batches. The
 // object owns itself until OnDone was called and no worker uses it any more. gRPC never calls an On... function inside
-// of StartRead, StartWrite or Finish, so the mutex can be held during these three calls. It is, so that no StartRead or
-// StartWrite follows Finish. Only the first StartRead runs without the mutex, because gRPC calls no On... function
-// before it.
+// of StartRead, StartWrite or Finish, so the mutex can be held during these three calls. Holding it ensures that no
+// StartRead or StartWrite follows Finish. Only the first StartRead runs without the mutex, because gRPC calls no On...
+// function before it.
 class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                           public std::enable_shared_from_this<BatchStream> {
  public:

@@ -34,7 +34,7 @@ uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook
       uint64_t edges = std::min(kMaxBound, expands_once ? new_nodes : nodes) *
                        std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
       // Without replacement, a relation contributes each edge at most once. This does not hold for temporal sampling,
-      // which expands a node once per time.
+      // which expands a node once for each time at which it is used.
       if (!stream.spec.draw.replace && stream.spec.draw.time_column.empty()) {
         edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
       }

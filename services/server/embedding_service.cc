@@ -40,8 +40,8 @@ Result<sampler::EmbeddingSpec> ParseEmbeddingSpec(const tensor::v1::CreateEmbedd
   return spec;
 }
 
-// Returns a callback that calls `answer`, with UNAVAILABLE in place of DEADLINE_EXCEEDED: the version may be reached
-// after kMaxWait, so the client should retry.
+// Returns a callback that calls `answer`, with UNAVAILABLE in place of DEADLINE_EXCEEDED: other trainers' gradients
+// may arrive after kMaxWait, so the client should retry.
 sampler::DoneStatus ToRetryableAnswer(sampler::DoneStatus answer) {
   return [answer = std::move(answer)](const Status& status) {
     answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);

@@ -19,8 +19,8 @@ using RawEmbeddingStore = E::WithRawCallbackMethod_Create<
 // The methods are documented in proto/espalier/tensor/v1/embedding.proto. Thread-safe.
 class EmbeddingService final : public internal::RawEmbeddingStore {
  public:
-  // How long a read or push waits for other trainers at most; the client then has to retry. It is short, because a
-  // draining server waits for these calls.
+  // The longest time that a read or push waits for other trainers; the client then has to retry. It is short, because
+  // a draining server waits for these calls.
   static constexpr std::chrono::seconds kMaxWait{5};
 
   EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);

@@ -41,10 +41,10 @@ Result<const Plugin*> CallEntryPoint(void* function, const std::string& symbol, 
   const Plugin* const plugin = reinterpret_cast<const Plugin* (*)()>(function)();
   if (plugin == nullptr) return FailedPrecondition(symbol + " returns nothing");
   if (plugin->interface_version == version) return plugin;
-  return FailedPrecondition("it was built for version " + std::to_string(plugin->interface_version) +
-                            " of the interface, and " + symbol + " is of version " + std::to_string(version) +
-                            "; this server has versions 1 to " + std::to_string(ESPALIER_PLUGIN_VERSION) +
-                            " (services/plugin/espalier_plugin.h)");
+  return FailedPrecondition("the table from " + symbol + " was built for version " +
+                            std::to_string(plugin->interface_version) + " of the interface, expected " +
+                            std::to_string(version) + "; this server has versions 1 to " +
+                            std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
 }
 
 // Loads the library and returns its table in the layout of the current version. interface_version in it stays the
@@ -81,7 +81,7 @@ Result<EspalierPlugin> LoadTable(const std::string& path) {
   }
   return FailedPrecondition(
       std::string("it exports none of " ESPALIER_PLUGIN_SYMBOL ", ") + kSymbolOfVersion2 + " and " + kSymbolOfVersion1 +
-      ": it is not a plugin, or is built for a version of the interface other than this server's, 1 to " +
+      ": it is not a plugin, or was built for another version of the interface; this server has versions 1 to " +
       std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
 }
 

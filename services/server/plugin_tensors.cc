@@ -115,8 +115,8 @@ Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, Es
 
 Result<PluginTensors::Known*> PluginTensors::FindByNumber(uint32_t tensor) {
   if (tensor < known_.size()) return &known_[tensor];
-  return InvalidArgument("no tensor " + std::to_string(tensor) + ": the call has found " +
-                         std::to_string(known_.size()) + " tensors");
+  return InvalidArgument("no tensor has number " + std::to_string(tensor) + ": this call has found " +
+                         std::to_string(known_.size()) + " tensors, numbered from 0");
 }
 
 Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, const EspalierTensorRows& rows) const {
@@ -130,13 +130,13 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
     return ResourceExhausted(what + ": " + std::to_string(rows.count) + " rows at once, the limit is " +
                              std::to_string(limits_.max_rows));
   }
-  if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its array of row numbers is null");
+  if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": the array of row numbers is null");
   if (rows.value_bytes != rows.count * known.row_bytes) {  // at most 2^28 times 16 MiB, so no overflow
     return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
                            " rows of " + std::to_string(known.row_bytes) + " bytes");
   }
   if (rows.value_bytes > 0 && rows.values == nullptr)
-    return InvalidArgument(what + ": its array of row values is null");
+    return InvalidArgument(what + ": the array of row values is null");
   std::vector<LocalRowId> checked;
   checked.reserve(rows.count);
   for (uint64_t i = 0; i < rows.count; ++i) {

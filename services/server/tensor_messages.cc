@@ -58,7 +58,7 @@ Result<sampler::Initializer> ParseInitializer(const tensor::v1::Initializer& req
       // An unset kind means zeros, unless a newer client has set a field that this program does not know.
       if (requested.GetReflection()->GetUnknownFields(requested).empty()) break;
       return InvalidArgument(
-          "this server does not support the kind of the initializer: it may be older than the client");
+          "this server does not support the kind of the initializer: the server may be older than the client");
   }
   initializer.stream = requested.stream();
   return initializer;

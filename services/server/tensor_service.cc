@@ -72,7 +72,7 @@ grpc::ServerUnaryReactor* TensorService::Complete(grpc::CallbackServerContext* c
       context_, "Complete", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(messages::CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, ParseTensorId(frame.header.tensor(), frame.header.identity()));
-        if (id.creation == 0) return InvalidArgument("expected the creation number of the tensor to complete");
+        if (id.creation == 0) return InvalidArgument("the request to complete a tensor has no creation number");
         tensors().Complete(id, call->deadline(), Acknowledge<tensor::v1::CompleteResponse>(call));
         return Status();
       });
@@ -168,7 +168,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
         return ApplyOnce(
             applied_, frame.header.change(), call->deadline(),
             [&](sampler::DoneStatus done) {
-              const uint64_t maker = frame.header.abandoned_by();
+              const uint64_t maker = frame.header.abandoned_by();  // 0: drop whoever created it
               if (maker == 0) return tensors().Drop(id, call->deadline(), std::move(done));
               tensors().Abandon(id, maker, call->deadline(), std::move(done));
             },

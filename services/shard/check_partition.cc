@@ -123,14 +123,14 @@ Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& p
     return Mismatch("entry " + std::to_string(i) + " of " + name,
                     std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", ordinal " +
                         std::to_string(ordinals[i]),
-                    "endpoints below " + std::to_string(num_sources) + " and " + std::to_string(num_owned) +
+                    "source below " + std::to_string(num_sources) + ", destination below " + std::to_string(num_owned) +
                         ", ascending ordinals below " + std::to_string(part.total));
   }
   return {};
 }
 
-// Checks the positions of a split's edges, if the part has any: each must be the position of an in-edge from the pair's
-// source to its destination, or the number of all in-edges (the pair denotes any edge with its endpoints).
+// Checks the positions of a split part's edges, if it has positions: each must be the position of an in-edge with the
+// endpoints of the split's edge, or the number of in-edges of the type, which denotes any edge with these endpoints.
 Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part, const graph::InEdges& in_edges) {
   if (part.positions.empty()) return {};
   const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
@@ -142,8 +142,8 @@ Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part,
     if (position == indices.size()) continue;
     if (first <= position && position < last && indices[position] == sources[i]) continue;
     return Mismatch("position " + std::to_string(i) + " of " + name, std::to_string(position),
-                    "an edge of " + std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", or " +
-                        std::to_string(indices.size()));
+                    "the position of an edge " + std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) +
+                        ", or " + std::to_string(indices.size()) + " for any such edge");
   }
   return {};
 }

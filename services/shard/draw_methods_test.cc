@@ -263,7 +263,7 @@ TEST_F(DrawMethodsTest, RefuseInvalidOptions) {
 
   query = Query(3, DrawMethod::kNeighbor);
   query.draw.time_column = "when";
-  refused(query, StatusCode::kInvalidArgument, "0 values in times");
+  refused(query, StatusCode::kInvalidArgument, "0 values in `times`");
   query.relations[0].times = times;
   query.draw.time_column = "whenever";
   refused(query, StatusCode::kNotFound, "'whenever'");

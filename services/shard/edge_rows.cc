@@ -20,17 +20,17 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Returns the position of each pair's edge. If several edges have the endpoints of a pair, returns the position of the
-// first if is_same(position, position) is true for it and each other one; otherwise InvalidArgument, with `several` in
-// the message: "a pair ... is <several>".
+// Returns the position of each pair's edge. If several edges have a pair's endpoints, returns the position of the first
+// one, provided that is_same(first position, other position) is true for all others; otherwise InvalidArgument, whose
+// message says that the pair matches `several`.
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                             const RequestedEdges& requested, uint64_t max_lookups, const char* several,
                                             IsSame is_same) {
   const std::span<const uint64_t> sources = requested.sources, destinations = requested.destinations;
   const auto name = [&](size_t pair) {
-    return "a pair that leads to node " + std::to_string(IdArray(original_ids)[destinations[pair]]) +
-           " (from the node of global id " + std::to_string(sources[pair]) + ")";
+    return "the pair with source " + std::to_string(sources[pair]) + " (global id) and destination " +
+           std::to_string(IdArray(original_ids)[destinations[pair]]) + " (original id)";
   };
   const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
   std::vector<uint64_t> position(sources.size(), kNoEdge);
@@ -68,9 +68,9 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
       if (found == kNoEdge) {
         found = edge;
       } else if (!is_same(found, edge)) {
-        return InvalidArgument(name(*at) + " is " + several +
-                               ", and this partitioning does not identify one of them: name the split's edges by their "
-                               "numbers and partition the graph again, or keep one of them (dropDuplicateEdges)");
+        return InvalidArgument(name(*at) + " matches " + several +
+                               ", and the split does not say which of them it means: name the split's edges by their "
+                               "numbers and partition the graph again, or keep only one of them (dropDuplicateEdges)");
       }
     }
     for (size_t i = 1; i < group.size(); ++i) {
@@ -79,7 +79,7 @@ Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, cons
     first = last;
   }
   for (size_t i = 0; i < position.size(); ++i) {
-    if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is not an edge of the graph and has no row");
+    if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is not an edge of the graph");
   }
   return position;
 }
@@ -95,12 +95,12 @@ Result<std::vector<uint64_t>> FindEdgePositions(const graph::InEdges& in_edges, 
 Result<Tensor> FindEdgeRows(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
                             const RequestedEdges& requested, uint64_t max_lookups) {
   const size_t row_bytes = column.row_bytes();
-  const auto have_one_row = [&](uint64_t a, uint64_t b) {
+  const auto are_rows_equal = [&](uint64_t a, uint64_t b) {
     return std::memcmp(column.bytes() + a * row_bytes, column.bytes() + b * row_bytes, row_bytes) == 0;
   };
   ASSIGN_OR_RETURN(
       const std::vector<uint64_t> positions,
-      FindPositions(in_edges, original_ids, requested, max_lookups, "several edges whose rows differ", have_one_row));
+      FindPositions(in_edges, original_ids, requested, max_lookups, "several edges whose rows differ", are_rows_equal));
   return SelectRows<uint64_t>(column, positions);
 }
 

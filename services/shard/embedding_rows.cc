@@ -37,14 +37,14 @@ Result<std::shared_ptr<EmbeddingRows>> EmbeddingRows::Make(sampler::EmbeddingSpe
                                                            std::shared_ptr<TensorRows> rows,
                                                            std::shared_ptr<TensorRows> state,
                                                            std::shared_ptr<VersionWaits> waits, StepBudgets budgets) {
-  ASSIGN_OR_RETURN(const uint64_t number, waits->Open(spec.first_version));
+  ASSIGN_OR_RETURN(const uint64_t id_in_waits, waits->Open(spec.first_version));
   return std::shared_ptr<EmbeddingRows>(new EmbeddingRows(std::move(spec), std::move(rows), std::move(state),
-                                                          std::move(waits), number, std::move(budgets)));
+                                                          std::move(waits), id_in_waits, std::move(budgets)));
 }
 
 EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                              std::shared_ptr<TensorRows> state, std::shared_ptr<VersionWaits> waits,
-                             uint64_t number_in_waits, StepBudgets budgets)
+                             uint64_t id_in_waits, StepBudgets budgets)
     : spec_(std::move(spec)),
       budgets_(std::move(budgets)),
       rows_(rows),
@@ -55,7 +55,7 @@ EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<Tensor
       current_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_))),
       next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(version_ + 1))),
       waits_(std::move(waits)),
-      id_in_waits_(number_in_waits) {
+      id_in_waits_(id_in_waits) {
   ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "the state tensor does not match StateRowWidth";
 }
 
@@ -156,11 +156,11 @@ bool EmbeddingRows::ApplyStep() {
     return false;
   }
   const StepGradients* gradients = nullptr;
-  uint64_t number = 0;
+  uint64_t new_version = 0;
   {
     MutexLock lock(&mutex_);
     gradients = current_.get();  // complete, so it does not change until this thread replaces it
-    number = version_ + 1;
+    new_version = version_ + 1;
   }
   const std::vector<RowGradients> parts = gradients->GetOrdered();
   if (!parts.empty()) {
@@ -168,7 +168,7 @@ bool EmbeddingRows::ApplyStep() {
     std::optional<TensorRows::ExclusiveAccess> state;
     if (has_state_) state.emplace(*tensors->state);
     const DefaultFloats floats;
-    const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
+    const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), new_version);
     step_.Apply(update, spec_.optimizer.duplicates,
                 MakeTable(rows.bytes(), state.has_value() ? state->bytes() : nullptr), parts);
   }
@@ -176,13 +176,13 @@ bool EmbeddingRows::ApplyStep() {
   bool more = false;
   {
     MutexLock lock(&mutex_);
-    auto after_next = std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(number + 1));
+    auto after_next = std::make_unique<StepGradients>(spec_.num_trainers, budgets_.ForStep(new_version + 1));
     applied = std::exchange(current_, std::exchange(next_, std::move(after_next)));
-    version_ = number;
+    version_ = new_version;
     more = is_applying_ = current_->IsComplete();
   }
   applied.reset();  // releases the budget before trainers are notified
-  waits_->Reach(id_in_waits_, number);
+  waits_->Reach(id_in_waits_, new_version);
   return more;
 }
 

@@ -42,7 +42,7 @@ class EmbeddingRows {
 
  private:
   EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
-                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, StepBudgets budgets);
+                std::shared_ptr<VersionWaits> waits, uint64_t id_in_waits, StepBudgets budgets);
 
   // The state of a piece's step after the piece was added.
   enum class StepState {

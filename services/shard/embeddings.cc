@@ -11,8 +11,8 @@
 namespace espalier::shard {
 namespace {
 
-// Returns the optimizer, with torch's default epsilon if it has none. Messages always contain an epsilon, so
-// specifications are compared in this form.
+// Returns the optimizer, with torch's default epsilon if it has none. RPCs always send an epsilon, so specifications
+// are compared in this form.
 sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
   optimizer.epsilon = sampler::EpsilonFor(optimizer);
   return optimizer;
@@ -25,7 +25,7 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
 }
 
 Status MakeQueueFullError(const sampler::TensorId& embedding) {
-  return Unavailable("learnable rows '" + embedding.name + "' are being created or dropped");
+  return Unavailable("too many requests to create or drop learnable rows '" + embedding.name + "' are waiting");
 }
 
 }  // namespace
@@ -79,9 +79,9 @@ Status Embeddings::CreateInTurn(const sampler::EmbeddingSpec& spec, Deadline dea
     const auto found = rows_.find(ToKey(spec.id));
     if (found != rows_.end() && found->second->spec().incarnation == spec.incarnation) {
       const sampler::EmbeddingSpec& known = found->second->spec();
-      const bool have_runs = known.id.creation != 0 && spec.id.creation != 0;
+      const bool are_runs_known = known.id.creation != 0 && spec.id.creation != 0;
       if (IsSame(known, spec)) return Status();
-      if (!have_runs || known.id.creation == spec.id.creation) {
+      if (!are_runs_known || known.id.creation == spec.id.creation) {
         return AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
       }
       other_run = std::move(found->second);
@@ -96,7 +96,7 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   // The tensor has the run's creation number, so that a late message of another run does not find it.
   const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
-  // Built-in initializers finish soon, regardless of the caller's deadline.
+  // The caller's deadline applies only to plugins: built-in initializers finish soon.
   const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });

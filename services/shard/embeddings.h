@@ -26,9 +26,9 @@ struct EmbeddingLimits {
   size_t max_embeddings_per_job = 1024;
 };
 
-// Thread-safe. Calls complete on the calling thread before they return, except those that have to wait: reads for a
-// version, pushes for other trainers, and Create and Drop for an operation in progress on the same name. Waiting calls
-// do not block a thread.
+// Thread-safe. Calls complete on the calling thread before they return, except those that have to wait: Read waits for
+// a version, Push for the gradients of other trainers, and Create and Drop for an operation in progress on the same
+// name. Waiting calls do not block a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
   // `tensors` must outlive this object.

@@ -151,7 +151,7 @@ TEST(ExcludedSamplingTest, RefusesInvalidExclusions) {
     return test.graph->SampleInEdges(MakeQuery(nodes, excluded, 1, false, ""), Soon()).status().message();
   };
   EXPECT_THAT(refusal({{GlobalNodeId(1), GlobalNodeId(kExcludedNodes)}}),
-              HasSubstr("200 -> 1: expected nodes that exist"));
+              HasSubstr("(200 -> 1): expected existing nodes"));
   EXPECT_THAT(refusal({{GlobalNodeId(2), GlobalNodeId(0)}, {GlobalNodeId(1), GlobalNodeId(0)}}),
               HasSubstr("ascending by destination"));
   // A shard checks requests, because clients are not trusted.

@@ -35,8 +35,8 @@ Status CheckExclusions(const sampler::PartitionRelationQuery& relation) {
   const auto& destinations = relation.excluded_destinations;
   const auto& sources = relation.excluded_sources;
   if (destinations.size() != sources.size()) {
-    return InvalidArgument(std::to_string(destinations.size()) + " destinations and " + std::to_string(sources.size()) +
-                           " sources of excluded edges");
+    return InvalidArgument("the excluded edges have " + std::to_string(destinations.size()) + " destinations, but " +
+                           std::to_string(sources.size()) + " sources");
   }
   for (size_t i = 1; i < sources.size(); ++i) {
     if (std::pair(destinations[i - 1], sources[i - 1]) <= std::pair(destinations[i], sources[i])) continue;
@@ -312,7 +312,8 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const std::vector<OwnSeed> own = FindOwnSeeds(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
-  std::vector<uint64_t> first_nodes;        // by list: first owned id of the type of the seeds or destinations
+  // By list: the partition's first global id of the seed nodes' type or, for seed edges, of their destinations' type.
+  std::vector<uint64_t> first_nodes;
   uint64_t num_nodes = 0, num_sources = 0;  // maximum over the types
   for (size_t list = 0; list < lists.size(); ++list) {
     const NodeTypeId type = of_edges ? schema.DestinationOf(query.edge_types[list]) : query.node_type;
@@ -407,8 +408,8 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
   std::vector<int64_t> ends(2 * edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     const uint64_t position = positions[i];
-    // `row` is the destination: the last node whose in-edges begin at or before the position. (Those of a node without
-    // in-edges begin where those of the next node do.)
+    // `row` is the destination: the last node v with indptr[v] <= position. (If v has no in-edges, indptr[v + 1] equals
+    // indptr[v], so v is not the last one.)
     uint64_t row = 0;
     for (uint64_t length = indptr.size() - 1; length > 1;) {
       const uint64_t half = length / 2;

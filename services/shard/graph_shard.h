@@ -1,5 +1,5 @@
-// One partition, in memory or mapped, that answers requests in local ids. A graph server wraps it in RPCs; a process
-// that has mapped the same files calls it directly.
+// One partition, in memory or mapped, that answers requests (PartitionAccess). A graph server wraps it in RPCs; a
+// process that has mapped the same files calls it directly.
 #pragma once
 
 #include <limits>

@@ -28,15 +28,15 @@ constexpr size_t kRowPrefetchDistance = 24;
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
-// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges later than the time of the
-// query follow these and do not count. If in-edges are excluded, the Drawer reduces `degree` to the number of remaining
-// ones, whose positions are in RemainingEdges::positions.
+// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges whose timestamp is later than
+// the destination's time follow these and do not count. If in-edges are excluded, the Drawer reduces `degree` to the
+// number of remaining ones, whose positions are in RemainingEdges::positions.
 struct Row {
   uint64_t begin;
   uint64_t stream;  // random stream: the node's original id, or the number of a walk
   uint32_t degree;
   ExcludedEdges::Range excluded = {};
-  uint32_t kept = 0;  // 1 + index of its RemainingEdges in the chunk; 0: nothing excluded
+  uint32_t kept_slot = 0;  // 1 + index in Drawer::kept_; 0: none of these in-edges is excluded
 };
 
 struct Rows {
@@ -148,18 +148,18 @@ class Drawer {
       FindRemaining(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
       if (kept.positions.size() == row.degree) continue;
       row.degree = static_cast<uint32_t>(kept.positions.size());
-      row.kept = ++num_kept;
+      row.kept_slot = ++num_kept;
     }
     return rows_;
   }
 
   // Maps a position among the kept in-edges to the position in the stored row.
   uint32_t ToStoredPosition(const Row& row, uint32_t position) const {
-    return row.kept == 0 ? position : kept_[row.kept - 1].positions[position];
+    return row.kept_slot == 0 ? position : kept_[row.kept_slot - 1].positions[position];
   }
 
   std::span<const uint32_t> SelectSums(const Row& row) const {
-    if (row.kept != 0) return kept_[row.kept - 1].weight_sums;
+    if (row.kept_slot != 0) return kept_[row.kept_slot - 1].weight_sums;
     return {options_.weight_sums + row.begin, row.degree};
   }
 
@@ -242,8 +242,8 @@ class Drawer {
       for (uint32_t k = 0; k < max_count; ++k) positions[k] = row.degree - max_count + k;
       return max_count;
     }
-    // The first position whose prefix sum is `reached` has positive weight. From there, each search goes back to the
-    // previous such position and skips the positions without weight between them.
+    // Of the positions whose prefix sum is `reached`, the first has positive weight and the others have none. The next
+    // search is for the prefix sum before that first position.
     const std::span<const uint32_t> sums = SelectSums(row);
     uint32_t count = 0;
     for (uint32_t reached = sums.back(); reached > 0 && count < max_count;) {
@@ -267,7 +267,7 @@ class Drawer {
   std::vector<uint32_t> words_;          // [streams_, blocks_, 4]
   std::vector<uint32_t> row_positions_;  // drawn from one row
   std::vector<Row> rows_;                // of the chunk, if edges are excluded
-  std::vector<RemainingEdges> kept_;     // of the rows with a Row::kept
+  std::vector<RemainingEdges> kept_;     // by Row::kept_slot - 1
 };
 
 // An output array whose final length is known only at the end.
@@ -327,8 +327,8 @@ sampler::PartitionRelationSample DrawAndGather(const graph::InEdges& edges, cons
 }
 
 template <class Index>
-sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, const Rows& rows,
-                                                 const HopOptions& options, BufferPool& buffers) {
+sampler::PartitionRelationSample DrawByEdgeIdType(const graph::InEdges& edges, const Rows& rows,
+                                                  const HopOptions& options, BufferPool& buffers) {
   if (options.wide_edge_ids) return DrawAndGather<Index, uint64_t>(edges, rows, options, buffers);
   return DrawAndGather<Index, uint32_t>(edges, rows, options, buffers);
 }
@@ -346,8 +346,8 @@ Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& ed
   if (!rows.ok()) return std::move(rows).status();
   RETURN_IF_ERROR(CheckBudget(*rows, budget));
   sampler::PartitionRelationSample sample = edges.indices.dtype() == DType::kU32
-                                                ? DrawWithEdgeIds<uint32_t>(edges, *rows, options, buffers)
-                                                : DrawWithEdgeIds<uint64_t>(edges, *rows, options, buffers);
+                                                ? DrawByEdgeIdType<uint32_t>(edges, *rows, options, buffers)
+                                                : DrawByEdgeIdType<uint64_t>(edges, *rows, options, buffers);
   budget.draws -= static_cast<uint64_t>(sample.sources.num_elements());
   budget.lookups -= rows->lookups;
   return sample;

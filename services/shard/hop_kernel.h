@@ -26,7 +26,7 @@ struct HopOptions {
   const Tensor* source_ids = nullptr;               // U32 or U64 [edges] sources' original ids; only for kLabor
   const Tensor* edge_times = nullptr;               // integers [edges], ascending in each row; null: no times
   std::span<const int64_t> destination_times = {};  // [destinations]; not read if edge_times is null
-  std::span<const uint64_t> walks = {};             // [destinations] their random streams; empty: original ids
+  std::span<const uint64_t> walks = {};             // [destinations] random stream of each; empty: its original id
   // Edges that are not drawn (sampler::RelationQuery::excluded), ascending by (destination, source); both spans have
   // the same length.
   std::span<const LocalNodeId> excluded_destinations = {};

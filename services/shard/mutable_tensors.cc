@@ -151,7 +151,8 @@ Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName
   if (creation != 0 && creation != entry.creation) {
     if (!AreOfSameRegistry(creation, entry.creation)) {
       return NotFound(what +
-                      " has rows here that partition 0 has lost; drop it by its name before you create it again");
+                      " has rows on this partition, but partition 0 no longer has the tensor; drop it by its name "
+                      "before you create it again");
     }
     if (creation < entry.creation) return Aborted(what + " has been dropped and recreated");
     Erase(found, freed);

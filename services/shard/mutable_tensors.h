@@ -119,7 +119,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   // number.
   const uint64_t registry_;
   uint64_t num_creations_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The numbers of the creations that were dropped last: a Create that arrives after its Drop creates nothing.
+  // Creation numbers of the most recently dropped tensors: a Create that arrives after its Drop creates nothing.
   std::set<uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
   std::deque<uint64_t> dropped_in_order_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,5 +1,6 @@
-// Finds the seeds of a step that one partition owns. No state is kept between steps: the step's positions give
-// ordinals, which are looked up in the ascending lists of the partition's file.
+// Finds the seeds of a step that one partition owns. No state is kept between steps: either the ordinal of each
+// position of the step is looked up in the partition's ascending lists, or the position of each entry of the lists is
+// computed.
 #pragma once
 
 #include <span>

@@ -9,8 +9,8 @@
 //   Adam, AdamW       m = b1 m + (1 - b1) g           w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
 //                     v = b2 v + (1 - b2) g g
 //
-// Adam's epsilon is placed as in torch.optim.Adam. SparseAdam adds it before the correction of v, so there it counts
-// 1 / sqrt(1 - b2^t) times as much.
+// Adam's epsilon is placed as in torch.optim.Adam. SparseAdam adds it before the correction of v, so there its
+// effect is 1 / sqrt(1 - b2^t) times as large.
 #pragma once
 
 #include <cstddef>

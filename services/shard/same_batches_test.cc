@@ -275,7 +275,7 @@ TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
   for (const sampler::BatchLayer& layer : batch->layers) num_edges += layer.blocks[0].indices.size();
   EXPECT_TRUE(sample(num_edges).ok());
   EXPECT_EQ(sample(num_edges - 1).status().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(sample(10).status().message(), ::testing::HasSubstr("edges at hop 0, the limit is 10"));
+  EXPECT_THAT(sample(10).status().message(), ::testing::HasSubstr("edges up to hop 0, the limit is 10"));
 }
 
 // The union of the mini-batches of all ranks is the batch of one trainer, and the draws of a node do not depend on the

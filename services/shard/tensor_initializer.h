@@ -1,6 +1,7 @@
 // Initial values of a tensor's rows on their owner, computed by the built-in initializers: a pure function of
-// (initializer, row space, tensor name, original id, column) and, for kXavierUniform, of the tensor's shape.
-// Initializer::stream, if it is set, replaces the name. (plugin_rows.h has the initial values of plugins.)
+// (initializer, row space, tensor name, original id, index of the element in its row) and, for kXavierUniform, of the
+// tensor's shape. Initializer::stream, if it is set, replaces the name. (plugin_rows.h has the initial values of
+// plugins.)
 #pragma once
 
 #include <cstddef>

@@ -76,9 +76,9 @@ Status TensorRows::Gather(std::span<const LocalRowId> rows, const sampler::RowSi
 
 Result<Tensor> TensorRows::Reduce(sampler::Reduction reduction) {
   const uint64_t num_columns = row_bytes_ / ItemSize(dtype_);
-  if (num_columns > sampler::TensorLimits::kMaxReducedColumns) {
+  if (num_columns > sampler::TensorLimits::kMaxReducedElements) {
     return ResourceExhausted("a reduction over rows of " + std::to_string(num_columns) + " elements, the limit is " +
-                             std::to_string(sampler::TensorLimits::kMaxReducedColumns));
+                             std::to_string(sampler::TensorLimits::kMaxReducedElements));
   }
   const bool needs_rows = reduction == sampler::Reduction::kMin || reduction == sampler::Reduction::kMax;
   if (needs_rows && num_rows_ == 0) return FailedPrecondition("a reduction over no rows has no minimum or maximum");

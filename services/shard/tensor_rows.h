@@ -51,7 +51,7 @@ class TensorRows {
   // Copies rows to the sink. Errors are those of GatherInto (row_gather.h).
   Status Gather(std::span<const LocalRowId> rows, const sampler::RowSink& sink);
   // Returns the reduction of all rows. FailedPrecondition: minimum or maximum of no rows. ResourceExhausted: a row has
-  // more than TensorLimits::kMaxReducedColumns elements.
+  // more than TensorLimits::kMaxReducedElements elements.
   Result<Tensor> Reduce(sampler::Reduction reduction);
 
  private:

@@ -52,7 +52,7 @@ class VersionWaits {
   void FailExpiredWaits() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return num_waits_ > 0; }
   Deadline NearestDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves the requests for which ends(wait) is true to the end of `ended`.
+  // Removes the requests for which ends(wait) is true from `rows`, and appends them to `ended`.
   template <class Ends>
   void MoveEnded(Rows& rows, Ends ends, std::vector<Wait>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -63,7 +63,7 @@ class VersionWaits {
   // Incremented for each new request, to wake the thread, because the nearest deadline may have changed.
   uint64_t num_added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // set once, under mutex_; last: joined before the other members are destroyed
+  std::thread thread_;  // set once, under mutex_; joined by the destructor
 };
 
 }  // namespace espalier::shard

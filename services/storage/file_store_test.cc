@@ -231,7 +231,7 @@ TEST(FileStoreTest, RefusesFolderInPlaceOfFile) {
 
   const Status put = store.Put("a/b").status();
   EXPECT_EQ(put.code(), StatusCode::kFailedPrecondition) << put.ToString();
-  EXPECT_THAT(put.message(), HasSubstr("a file with this name, or that of a parent folder, exists"));
+  EXPECT_THAT(put.message(), HasSubstr("this path or a parent of it is a file"));
 }
 
 TEST(OpenStoreTest, OpensPathsAndFileUris) {

@@ -45,7 +45,7 @@ struct S3Settings {
   S3Checksums request_checksums = S3Checksums::kWhenSupported;   // sent with uploads
   S3Checksums response_checksums = S3Checksums::kWhenSupported;  // requested with downloads
   S3CredentialSettings credentials;
-  // An operation starts no request later than this after its first request, not counting the time of long transfers.
+  // An operation starts its last request at most this long after it began, not counting the time of long transfers.
   // While the service does not respond at all, all operations together have this time, and after it each operation
   // still has time for one request (s3/service_silence.h).
   std::chrono::seconds patience{30};

@@ -52,7 +52,7 @@ void SyncFolder(const std::filesystem::path& folder);
 // between machines, only this limit distinguishes an abandoned file from one that is being written.
 constexpr std::chrono::hours kAbandonedAfter{1};
 
-// Returns whether the file name of `path` is one of a TemporaryFile. Does not access the file.
+// Returns whether the file name of `path` is that of a TemporaryFile. Does not access the file.
 bool IsTemporaryFile(const std::filesystem::path& path);
 // Removes the temporary file `path` if it is abandoned: not locked and not written for kAbandonedAfter. Best effort:
 // errors are ignored. Returns whether the file no longer exists.

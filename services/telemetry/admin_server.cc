@@ -177,7 +177,8 @@ void AdminServer::Impl::Accept() {
     if (connections_.size() >= options_.max_connections) DropOldest();
     AddConnection(descriptor);
   } else if (errno == EMFILE || errno == ENFILE) {
-    // Frees the descriptor of the oldest connection for the next one. Without connections, rejects the new one.
+    // Frees the descriptor of the oldest connection, so that the next call can accept the pending one. Without
+    // connections, rejects the pending one.
     connections_.empty() ? RejectConnection() : DropOldest();
   } else if (errno == ENOBUFS || errno == ENOMEM) {
     accepts_again_ = Deadline::After(kPauseWithoutResources);

@@ -35,7 +35,7 @@ class Secret {
   std::string text_;
 };
 
-// The value of a field. Converts implicitly, so that a list of fields reads like a table.
+// The value of a field. The constructors are implicit, so that a list of fields reads like a table.
 class FieldValue {
  public:
   using Variant = std::variant<bool, int64_t, uint64_t, double, std::string>;

@@ -64,7 +64,8 @@ class Histogram {
   prometheus::Histogram* metric_ = nullptr;
 };
 
-// Returns `count` upper bounds, each `factor` times the previous one: {0.001, 4, 6} is 1 ms to about 1 s.
+// Returns `count` upper bounds, each `factor` times the previous one: ExponentialBuckets(0.001, 4, 6) returns bounds
+// from 1 ms to about 1 s.
 std::vector<double> ExponentialBuckets(double first, double factor, int count);
 
 // Thread-safe. Adding the same name and labels again returns the same metric. A name that violates the rules above or
@@ -85,12 +86,12 @@ class MetricRegistry {
   // `upper_bounds` must be ascending; the bucket +Inf is added.
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
                          const Labels& labels = {});
-  // Adds the metrics of memory, processor time and open files (espalier_process_*), which each Serialize reads, and the
-  // version (espalier_build_info).
+  // Adds the metrics of memory, processor time and open files (espalier_process_*), which every call of Serialize
+  // updates, and the version (espalier_build_info).
   void AddProcessMetrics();
-  // Registers `refresh`, which sets gauges whose values are read on demand: each Serialize calls it first. Destroying
-  // the returned object ends this and waits for a call of `refresh` in progress. `refresh` may use handles but must not
-  // call the registry. The registry must outlive the returned object.
+  // Makes every call of Serialize call `refresh` first, to set gauges whose values are read on demand. Destroying the
+  // returned object unregisters `refresh`, after a call of it in progress has returned. `refresh` may use handles but
+  // must not call the registry. The registry must outlive the returned object.
   [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 
   // Returns all metrics in the Prometheus text format, version 0.0.4.

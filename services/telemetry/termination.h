@@ -20,13 +20,13 @@ struct TerminationMessage {
   struct Partition {
     std::string hash;  // the partitioning's key
     uint64_t bytes = 0;
-    double cut = 0;  // share of the edges that connect two partitions
+    double cut = 0;  // number of edges between partitions, divided by the number of all edges
   };
 
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::optional<Partition> partition;
-  std::vector<Field> metrics;      // of the end of the run ("testAccuracy")
+  std::vector<Field> metrics;      // at the end of the run ("testAccuracy")
   std::string script_sha256 = {};  // of the program's script; empty if no script was read
 };
 
@@ -51,9 +51,9 @@ int Fail(const Status& status, ExitCode code);
 // writes it as the termination message, which `espalier run` shows as the reason.
 int EndOfProgram(const Status& status);
 
-// Installs a handler for uncaught std::bad_alloc. The process then ends with kUnavailable, a line on standard error and
-// a termination message; without the handler it would abort, which looks like a bug. Call it once, at the start of
-// main.
+// Installs a handler that ends the process after an uncaught std::bad_alloc, with exit code kUnavailable, a line on
+// standard error and a termination message. Without the handler the process would abort, which looks like a bug. Call
+// it once, at the start of main.
 void InstallOutOfMemoryHandler();
 
 // Returns the "message" in the termination message at `path`; empty if there is none.

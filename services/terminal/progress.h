@@ -69,8 +69,8 @@ class Progress {
   bool bar_shown_ = false;
 };
 
-// Begins a phase and updates `progress` from a meter on a separate thread until destruction. Until then no other code
-// may use `progress`.
+// Begins a phase. Until destruction, a separate thread updates `progress` from meter(), and no other code may use
+// `progress`.
 class MeteredPhase {
  public:
   MeteredPhase(Progress& progress, const std::string& phase);

@@ -197,7 +197,7 @@ TEST_F(RowsInPiecesTest, RefuseMismatch) {
   };
   expect({pieces[0], pieces[1]}, "the checkpoint has 8 of the 10 learnable rows of 'n'");
   expect({}, "the checkpoint has 0 of the 10");
-  expect({pieces[0], pieces[1], pieces[1]}, "rows of 'n' from 8 on do not fit: expected F32 [at most 2, 524288]");
+  expect({pieces[0], pieces[1], pieces[1]}, "rows of 'n' from row 8 on do not fit: expected F32 [at most 2, 524288]");
   format::Safetensors bad = pieces[0];
   bad.tensors.erase("state.n");
   expect({bad}, "and a state of 524288 values per row, found F32 [4, 524288] and nothing");

@@ -276,7 +276,7 @@ TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
     job.training.task.scorer = scorer;
     const Status refusal = RunSmall(Communities(), job).status();
     EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, but " +
+    EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have width 11, but " +
                                              std::string(job::ToString(scorer)) + " needs an even width"));
   }
 }
@@ -311,8 +311,8 @@ TEST(LinkTrainingTest, RefusesOutputsOfNodeTask) {
   job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
   const Status refusal = RunSmall(Communities(), job).status();
   EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model has 7 outputs, but embeddings have "
-                                           "spec.training.model.hiddenSize (16) numbers"));
+  EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model has 7 outputs, expected "
+                                           "spec.training.model.hiddenSize (16)"));
 }
 
 // A random graph with one-hot features. The edges have no structure, but the features identify the nodes, so that a

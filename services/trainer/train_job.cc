@@ -161,7 +161,9 @@ class TrainerRun {
 
   Status MakeLearnableRows() {
     if (!job::HasEmbeddings(job_.training)) return Status();
-    if (graph_.embeddings == nullptr) return Unimplemented("this program's graph has no learnable rows");
+    if (graph_.embeddings == nullptr) {
+      return Unimplemented("the job has learnable rows, but this program's graph does not support them");
+    }
     learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
                                                  graph_.seeds, collective_.rank(), collective_.size(),
                                                  options_.timeouts, [this] { observer_.OnProgress(); });

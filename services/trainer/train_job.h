@@ -34,15 +34,19 @@ struct TrainOptions {
   storage::StoreLocation resume_from;  // a checkpoint or a folder of checkpoints, of any run; no store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  std::vector<std::string> warnings;   // of the caller, for example about the document; added to TrainOutcome::warnings
-  uint64_t inference_chunk_nodes = 0;  // nodes computed at once; affects results; 0: ChooseChunkNodes
-  uint64_t scoring_chunk = 4096;       // edges or candidates scored at once; affects results
+  std::vector<std::string> warnings;  // of the caller, for example about the document; added to TrainOutcome::warnings
+
+  // Chunk sizes, on which the last bits of results depend: nodes that are computed at once (0: ChooseChunkNodes), and
+  // edges or candidates that are scored at once. The draws of sampled evaluations depend on the first, too.
+  uint64_t inference_chunk_nodes = 0;
+  uint64_t scoring_chunk = 4096;
+
   Timeouts timeouts;
   MathSettings math;                                  // recorded in results
   torch::Device device = torch::kCPU;                 // where the model is trained and applied
   bool keeps_rows_on_cpu = false;                     // whether featureCache.deviceMemory applies to a CPU; for tests
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: the run is never stopped
-  std::shared_ptr<SharedMemory> shared_rows = {};     // for feature rows, of all trainers of the machine; null: none
+  std::shared_ptr<SharedMemory> shared_rows = {};     // feature rows that the machine's trainers share; null: none
   TrainingObserver* observer = nullptr;               // outlives the call; null: none
   telemetry::MetricRegistry* metrics = nullptr;       // outlives the call; null: none
 };
@@ -61,7 +65,7 @@ struct TrainOutcome {
   std::string resumed_from;                              // the checkpoint; empty: the run started from the beginning
   CheckpointSummary checkpoints;                         // empty on ranks other than 0
   std::optional<sampler::RowCacheCounts> feature_cache;  // of this rank; nullopt: the job has no cache
-  sampler::SlotCounts device_rows;                       // of this rank: feature rows on its device
+  sampler::SlotCounts device_rows;                       // of this rank: hits and misses of feature rows on its device
   // Warnings, one sentence each, for example about missing labels or classes and undefined metrics.
   std::vector<std::string> warnings;
 

@@ -1,9 +1,9 @@
 // Loop runs epochs of steps; (epoch_, next_step_) is the position, and everything random is a function of it and the
 // seed. Before the update, each step sums gradients, loss and flags in one all-reduce, which every rank enters even if
-// it has no mini-batch; the summed flags give all ranks the same decision to stop, save or fail without further
-// communication. The position advances only after the update, so that a run resumed from a snapshot between steps has
-// the same results. Evaluations and copies of learnable rows need more collective operations; all ranks exchange the
-// statuses of these, so that an error has the same effect on all ranks: it ends the loop or only skips a checkpoint.
+// it has no mini-batch; the summed flags tell all ranks, without further communication, whether to stop, save or fail.
+// The position advances only after the update, so that a run resumed from a snapshot between steps has the same
+// results. Evaluations and copies of learnable rows need more collective operations; all ranks exchange the statuses of
+// these, so that an error has the same effect on all ranks: it ends the loop or only skips a checkpoint.
 #include "services/trainer/training_loop.h"
 
 #include <cmath>
@@ -199,8 +199,8 @@ class Loop {
 
   bool IsStopping() { return gradients_.extra_values()[kStop] > 0; }
 
-  // Saves the last checkpoint and ends the loop on all ranks, which have agreed to stop in an all-reduce or a status
-  // exchange. No rank returns before the state is saved.
+  // Saves the last checkpoint and ends the loop on all ranks. An all-reduce or an exchange of statuses has told all of
+  // them to stop. No rank returns before the state is saved.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
     options_.phases.Begin(RunPhase::kWriting, 0);
@@ -444,7 +444,7 @@ class Loop {
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
     const bool is_best = early_stopping_.Record(report_.epoch, *report_.validation);
-    // Earlier values of learnable rows are not kept, so with them the result is the last epoch's model.
+    // Earlier values of learnable rows are not kept, so a job that has them returns the last epoch's model.
     if (is_best && options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
     if (early_stopping_.should_stop() && !is_last) result_.end = LoopEnd::kEarlyStopping;
     return Status();

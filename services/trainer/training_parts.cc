@@ -178,7 +178,8 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   const bool draws = !job.training.sampling.layers.empty();
   if (draws && CountEdges(parts.sampling, graph.neighbors.book()) == 0) {
     parts.warnings.push_back("the relations in spec.training.sampling.layers have no " +
-                             std::string(parts.task->words().drawn_edge) + ": each node is trained without neighbors");
+                             std::string(parts.task->words().drawn_edge) +
+                             ": the model uses each node without neighbors");
   }
   if (file.has_value()) {
     RunFacts facts;

@@ -115,13 +115,13 @@ TEST(WarningsTest, ReportsConstantTargets) {
   Tensor& column = source.nodes[0].columns.at(graph::kLabelColumn);
   column = Tensor::FromVector(std::vector<float>(source.nodes[0].count, 3.5F));
   EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings,
-              ElementsAre("split 'random': all training nodes that have a target have the same one in column "
+              ElementsAre("split 'random': all training nodes that have a target have the same number in column "
                           "'node-label': a model learns nothing but that number"));
   std::vector<float> targets(2 * source.nodes[0].count, 1);
   for (size_t i = 0; i < targets.size(); i += 2) targets[i] = static_cast<float>(i % 7);
   column = Tensor::FromVector(targets, {num_nodes, 2});
   EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings,
-              ElementsAre(HasSubstr("in column 'node-label' in 1 value of 2 (1): a model learns")));
+              ElementsAre(HasSubstr("in column 'node-label' at 1 of 2 positions of the target (1): a model learns")));
 }
 
 TEST(WarningsTest, ReportsMultiLabelClassesWithoutPositives) {
@@ -153,7 +153,7 @@ TEST(WarningsTest, AGraphWithoutEdgesIsNamed) {
   EXPECT_THAT(
       TrainSmall(source, Job(), {.trainers = 2}).warnings,
       ElementsAre(
-          "the relations in spec.training.sampling.layers have no edge: each node is trained without neighbors"));
+          "the relations in spec.training.sampling.layers have no edge: the model uses each node without neighbors"));
 }
 
 TEST(WarningsTest, ReportsOnceThatAllEdgesAreLaterThanSeeds) {

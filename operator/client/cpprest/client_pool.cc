@@ -1,7 +1,7 @@
 // Each client has the generation number of the pool at the time when it was made. Renew and a new client certificate
 // drop the idle clients and increase the pool's number; clients that were in use are dropped by Return, because their
-// number is older. Make configures a client: TLS by SetUpTls, socket options and proxy; the library's own timeouts and
-// redirects are disabled.
+// number is older. Make configures a client: TLS by SetUpTls, socket options and proxy; it disables the library's
+// redirects and, except for tunnels, the library's timeouts.
 #include "operator/client/cpprest/client_pool.h"
 
 #include <boost/asio/ssl.hpp>

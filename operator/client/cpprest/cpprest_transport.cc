@@ -1,7 +1,7 @@
 // Send and Open share SendUntilHead, which waits for the head of the response. SendUntilHeadOnce takes a client from
-// the pool and starts an Exchange; SendUntilHead adds the two retries. A client goes back to the pool only after a
-// response that was read completely. After most errors no other connection is reused either (HandleFailure), because
-// the others probably have the same problem.
+// the pool and starts an Exchange; SendUntilHead calls it again after a 401, and if the request could not be written to
+// a reused connection. A client goes back to the pool only after a response that was read completely. After most errors
+// no other connection is reused either (HandleFailure), because the others probably have the same problem.
 #include "operator/client/cpprest/cpprest_transport.h"
 
 #include "operator/client/cpprest/endpoint.h"

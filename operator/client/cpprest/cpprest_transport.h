@@ -12,9 +12,9 @@ namespace espalier::ctl::client {
 
 // Starts the library's thread pool and keeps OpenSSL from reading the system's CA certificates for every connection.
 // Must be called in main before any thread starts. Sets SSL_CERT_FILE and SSL_CERT_DIR of this process to /dev/null, so
-// callers must copy the environment for child processes before. At exit, the process skips the destructors of static
-// objects that were created before the end of this call. Returns InvalidArgument for a number below 1 and for a second
-// call with another number, and FailedPrecondition if the library has been used before.
+// child processes need a copy of the environment from before the call. At exit, the process skips the destructors of
+// static objects that were created before the end of this call. Returns InvalidArgument for a number below 1 and for a
+// second call with another number, and FailedPrecondition if the library has been used before.
 Status InitializeCpprest(int num_threads = 4);
 
 struct CpprestOptions {

@@ -17,8 +17,8 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
           const bool is_upload = direction == web::http::message_direction::upload;
           if (is_upload && bytes >= body_bytes) exchange->was_written_.store(true);
         });
-    // An exception of a task that no continuation observes terminates the process. So the last continuation takes a
-    // task, not a value: it observes every exception and throws none.
+    // If no continuation observes a task's exception, the process is terminated. So the last continuation takes a task,
+    // not a value: it observes every exception and throws none.
     client->http.request(request, exchange->cancellation_.get_token())
         .then([exchange](const web::http::http_response& response) {
           exchange->SetHead(response);
@@ -33,7 +33,7 @@ std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, 
           }
         });
   } catch (...) {
-    exchange->Finish(FailedPrecondition("the request could not be handed to the library"));
+    exchange->Finish(FailedPrecondition("cpprestsdk could not start the request"));
   }
   return exchange;
 }

@@ -26,10 +26,10 @@ class LineBuffer {
 
   enum class Appended {
     kContinue,
-    kHold,     // appended; the writer must wait until `resume` is called: once, when there is room or the buffer ends
+    kHold,     // appended; the writer must wait for `resume`, called once when there is room or the buffer ends
     kRefused,  // a line or `bytes` is too long, or the buffer has ended; nothing was appended
   };
-  // Appends bytes. If `bytes` is longer than the sum of both limits, refuses it without reading it, because the library
+  // Appends bytes. If `bytes` is longer than the sum of both limits, refuses it without reading it, because cpprestsdk
   // may pass a wrong size. Ends the buffer with ResourceExhausted if something is too long.
   Appended Append(std::string_view bytes, const std::function<void()>& resume);
   // Ends the buffer with this status; OK: the body is complete. No effect if the buffer has ended.

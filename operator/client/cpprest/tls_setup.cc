@@ -116,7 +116,7 @@ int RefusalIndex() {
 }
 
 // Verifies the peer's certificate without cpprestsdk's verify callback (Boost's rfc2818_verification). That callback
-// accepts the subject's common name, and expects the name in the Host header, including the port.
+// accepts the subject's common name, and compares names with the Host header, including its port.
 int VerifyPeer(X509_STORE_CTX* chain, void*) {
   X509_STORE_CTX_set_verify_cb(chain, [](int preverified, X509_STORE_CTX*) { return preverified; });
   const int verdict = X509_verify_cert(chain);
@@ -129,7 +129,7 @@ int VerifyPeer(X509_STORE_CTX* chain, void*) {
 }
 
 // Sends the expected name as SNI; an address is not sent (RFC 6066). The SNI of cpprestsdk is disabled, because it
-// would send the name in the URI or in the Host header.
+// would be the host of the URI or the Host header.
 void SendServerName(const SSL* ssl, int where, int) {
   if ((where & SSL_CB_HANDSHAKE_START) == 0) return;
   auto* client = const_cast<SSL*>(ssl);

@@ -18,9 +18,9 @@ struct WireSettings {
   bool tls = true;
 };
 
-// Returns the request of cpprest, which writes methods, targets and headers without checks, so values with line breaks
-// or other control characters are rejected with InvalidArgument. A bearer token that would be sent to another
-// machine without TLS is rejected too. Error messages do not contain secrets.
+// Returns the request for cpprest. Methods, targets and headers with line breaks or other control characters are
+// rejected with InvalidArgument, because cpprest writes them without checks. A bearer token that would be sent to
+// another machine without TLS is rejected too. Error messages do not contain secrets.
 Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request, const Credentials& credentials,
                                                 const WireSettings& settings, const Endpoint& endpoint);
 

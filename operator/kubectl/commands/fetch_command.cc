@@ -87,8 +87,8 @@ std::string ReportText(const outputs::FetchReport& report, const std::string& fo
   std::string text;
   for (const std::string& file : report.files) text += folder + "/" + file + "\n";
   for (const auto& [what, reason] : report.not_written) text += "no " + what + ": " + reason + "\n";
-  text += std::to_string(report.files.size()) + " files, " + BytesText(report.bytes) + ", " +
-          BytesText(report.fetched_bytes) + " of them fetched, all verified by the manifest\n";
+  text += std::to_string(report.files.size()) + " files with " + BytesText(report.bytes) + ", of which " +
+          BytesText(report.fetched_bytes) + " were fetched now; all match the checksums in the manifest\n";
   return text::Printable(text, text::Spacing::kKeepLinesTabs);
 }
 

@@ -1,5 +1,5 @@
-// Pods are found by the job's label. Events have no such label: they are listed for the whole namespace, page by page,
-// and only the newest matching ones are kept, so a namespace with many events needs little memory.
+// Pods are found by the job's label. Events have no such label: they are selected by fields and listed page by page.
+// Only the newest matching ones are kept, so a namespace with many events needs little memory.
 #include "operator/kubectl/commands/job_reader.h"
 
 #include <algorithm>

@@ -22,8 +22,8 @@ Result<std::vector<view::JobPod>> ReadPods(const CommandContext& context, const 
 // Returns the newest `count` events about the DistTraining itself, oldest first.
 Result<std::vector<view::JobEvent>> ReadJobEvents(const CommandContext& context, const api::DistTraining& training,
                                                   size_t count);
-// Returns the newest `count` Warning events about the job, its children, these pods and the pod of status.lastError,
-// oldest first.
+// Returns the newest `count` Warning events about the job, its children, `pods` and the pod of status.lastError, oldest
+// first.
 Result<std::vector<view::JobEvent>> ReadWarnings(const CommandContext& context, const api::DistTraining& training,
                                                  const std::vector<view::JobPod>& pods, size_t count);
 

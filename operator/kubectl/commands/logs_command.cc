@@ -1,6 +1,6 @@
-// Without -f, the logs of all matching containers are merged by time up to now (logs/merge.h). With -f, each is
-// followed in its own thread, and new pods are found until the job has ended (logs/follow.h). Each line begins with a
-// label, [role-rank] or longer (MakeSources).
+// Without -f, the logs of all matching containers are read up to now and merged by time (logs/merge.h). With -f, each
+// is followed in its own thread, and new pods are found until the job has ended (logs/follow.h). Each line begins with
+// a label, [role-rank] or longer (MakeSources).
 #include <algorithm>
 #include <map>
 
@@ -40,11 +40,11 @@ std::vector<std::string> ListContainers(const view::JobPod& member, Containers w
 std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {
-    if (!ListContainers(member, wanted).empty()) ++num_with_label[view::MakeLabel(member)];
+    if (!ListContainers(member, wanted).empty()) ++num_with_label[view::MakeDisplayName(member)];
   }
   std::vector<logs::LogSource> sources;
   for (const view::JobPod& member : members) {
-    std::string label = view::MakeLabel(member);
+    std::string label = view::MakeDisplayName(member);
     if (num_with_label[label] > 1 && member.attempt > 0) label += "@" + std::to_string(member.attempt);
     for (const std::string& container : ListContainers(member, wanted)) {
       const bool is_first = container == api::ToString(member.role);
@@ -71,7 +71,7 @@ class LogsCommand {
   Result<int> PrintAvailable() {
     RETURN_IF_ERROR(ReadJob(context_, flags_.name).status());
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, ReadSelectedPods());
-    if (members.empty()) return NotFound(flags_.name + " has no pod with " + DescribeSelection());
+    if (members.empty()) return NotFound(flags_.name + " has no pods for this selection: " + DescribeSelection());
     const std::vector<logs::LogSource> sources = MakeSources(members, Containers::kAll);
     if (sources.size() > flags_.max_pods) {
       return ResourceExhausted(std::to_string(sources.size()) + " logs to read at once, expected at most " +

@@ -15,7 +15,7 @@ Result<int> SuspendOrResume(SuspendAction action, const std::string& name, const
   const kube::Json patch = {{"metadata", {{"uid", job.meta.uid}}}, {"spec", {{"runPolicy", {{"suspend", suspend}}}}}};
   RETURN_IF_ERROR(context.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
   context.note(kube::ToString(job.meta.key) + " is being " + what +
-               (suspend ? ": it writes a checkpoint and then deletes its pods" : " from its newest checkpoint"));
+               (suspend ? ": trainers write a checkpoint, then the pods are deleted" : " from its newest checkpoint"));
   return 0;
 }
 

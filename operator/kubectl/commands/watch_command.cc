@@ -77,7 +77,7 @@ class LiveView {
   std::string last_;
 };
 
-// Notes where to find the details of a failure, or the outputs. Returns the exit code.
+// Tells the user where to find the details of a failure, or the outputs. Returns the exit code.
 int ReportEnd(const api::DistTraining& training, const CommandContext& context) {
   if (api::IsTrue(training.status, api::kFailed)) {
     context.note(kube::ToString(training.meta.key) + " has failed; for details run: kubectl espalier describe " +
@@ -93,21 +93,21 @@ int ReportEnd(const api::DistTraining& training, const CommandContext& context) 
 Result<int> WatchStatus(const std::string& name, const CommandContext& context) {
   LiveView view(context);
   std::string uid;
-  std::optional<kube::WallTime> silent_since;
+  std::optional<kube::WallTime> failing_since;
   while (true) {
     const Result<api::DistTraining> job = ReadJob(context, name);
     if (job.ok()) {
       if (!uid.empty() && uid != job->meta.uid) return NotFound(name + " was deleted; another job has the same name");
       uid = job->meta.uid;
-      silent_since.reset();
+      failing_since.reset();
       RETURN_IF_ERROR(view.Show(*job));
       if (api::IsTerminal(job->status)) return ReportEnd(*job, context);
     } else {
       if (context.stop.stop_requested()) return Cancelled("asked to stop");
       if (!IsRetryable(job.status().code())) return job.status();
-      if (!silent_since) context.note(job.status().message() + "; retrying");
-      silent_since = silent_since.value_or(context.wall_now());
-      if (context.wall_now() - *silent_since >= kMaxOutage) return job.status();
+      if (!failing_since) context.note(job.status().message() + "; retrying");
+      failing_since = failing_since.value_or(context.wall_now());
+      if (context.wall_now() - *failing_since >= kMaxOutage) return job.status();
     }
     if (!context.pause(kPollInterval)) return Cancelled("asked to stop");
   }

@@ -84,7 +84,7 @@ class Following {
         MutexLock lock(&mutex_);
         --num_running_;
       }
-      End(ResourceExhausted(std::string("no thread for another log: ") + error.what()));
+      End(ResourceExhausted(std::string("cannot start a thread for another log: ") + error.what()));
     }
   }
 

@@ -20,7 +20,7 @@ enum class ContainerLife {
 // Callbacks that find pods. `find` is called by the thread of Follow, `check` by the threads of the logs.
 struct PodFinder {
   struct Found {
-    std::vector<LogSource> sources;  // all containers that have started, on each call
+    std::vector<LogSource> sources;  // all containers that have started, also those of earlier calls
     bool no_more = false;            // no other pods will be created
   };
   std::function<Result<Found>()> find;
@@ -32,7 +32,7 @@ struct FollowOptions {
   size_t max_logs = 64;  // followed at the same time, one thread each
   std::chrono::nanoseconds probe_interval = std::chrono::seconds(2);
   std::chrono::nanoseconds between_tries = std::chrono::seconds(1);
-  // After this time without a line, the state of the container is checked: the streams of a node that has died stay
+  // After this time without a line, the state of the container is checked, because the log stream of a dead node stays
   // open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);
   // After so many consecutive failures to read a log or the state of its container, the log is dropped. After so many

@@ -8,7 +8,7 @@ namespace espalier::ctl::logs {
 
 class LogPosition {
  public:
-  // Returns the time to request from; nullopt: no line has been read, so from the start.
+  // Returns the time to request from; nullopt: no line with a time has been read, so from the start.
   std::optional<kube::WallTime> since() const { return last_; }
   // Announces that the next lines come from a new request with since().
   void Resume();

@@ -17,7 +17,7 @@ struct LogSource {
   std::string uid;    // the pod's: a new pod of the same name has another log
 };
 
-// The log of one container. Of a log of any size, only one line and the bytes that the transport reads ahead are in
+// The log of one container. However long the log is, only one line and the bytes that the transport reads ahead are in
 // memory. Used by one thread.
 class PodLog {
  public:

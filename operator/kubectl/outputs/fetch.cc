@@ -60,7 +60,7 @@ Status CheckLocalKeys(const std::vector<OutputFile>& files) {
     if (key == kManifest || key == kResult) {
       return InvalidArgument("the outputs' manifest names " + output.file.key + ", a file that fetch writes itself");
     }
-    if (!seen.insert(key).second) return InvalidArgument("the outputs' manifest names two files " + key);
+    if (!seen.insert(key).second) return InvalidArgument("the outputs' manifest names two files for " + key);
   }
   return {};
 }
@@ -124,7 +124,8 @@ class Fetch {
     for (const OutputFile& output : files) report_.bytes += output.file.size_bytes;
     for (OutputFile& output : files) RETURN_IF_ERROR(FetchFile(&output));
     if (earlier) AddMissing(earlier->files, &files);
-    if (!earlier) RETURN_IF_ERROR(CheckLocalResult(options_.folder, manifest));  // the download may have taken hours
+    // A result.json may have appeared during the download, which may take hours.
+    if (!earlier) RETURN_IF_ERROR(CheckLocalResult(options_.folder, manifest));
     manifest.files = std::move(files);
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kResult, manifest.result_json));
     RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kManifest, format::OutputsManifestToJson(manifest)));
@@ -172,8 +173,8 @@ class FolderLock {
   FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
-    // Removes the name before the lock is released. A process that has already opened the file cannot get the lock
-    // then, because TryAcquire checks the name after locking.
+    // Unlinks the file before the lock is released. A process that has already opened it does not get the lock, because
+    // TryAcquire checks after locking that the path still names the locked file.
     if (!path_.empty()) unlink(path_.c_str());
   }
 

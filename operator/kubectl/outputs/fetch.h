@@ -21,7 +21,7 @@ namespace espalier::ctl::outputs {
 struct FetchOptions {
   std::string folder;             // created if it is missing
   std::set<std::string> choices;  // see selection.h
-  // Both may be null. The bytes are those of all chosen files.
+  // `progress` and `stop_requested` may be null. Both numbers of bytes are sums over all chosen files.
   std::function<void(const std::string& file, uint64_t present_bytes, uint64_t all_bytes)> progress;
   std::function<bool()> stop_requested;
 };

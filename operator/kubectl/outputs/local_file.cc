@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns whether the existing file has the expected contents. Reads the whole file, so that a repeated fetch detects
-// files that have changed since the first one, although it downloads nothing.
+// Returns whether the existing file has the expected contents. Reads the whole file, to detect a change since the fetch
+// that wrote it.
 Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
   storage::FileStore folder(path.parent_path());
   const Status verified =

@@ -7,11 +7,11 @@
 
 namespace espalier::ctl::text {
 
-// The most rows that LastRows gives to one line. In three rows a JSON log line usually fits up to the end of its
-// message, which follows the time, the level and the role.
+// The most rows that LastRows gives to one line. Three rows usually show a JSON log line up to the end of its message,
+// which follows the time, the level and the role.
 inline constexpr size_t kMaxRowsPerLine = 3;
 
-// Returns the lines without their newlines; an empty text has none.
+// Returns the lines without their newlines; an empty text has no lines.
 std::vector<std::string> SplitLines(std::string_view text);
 
 // Wraps one line into at most `rows` rows of at most `width` characters; both must be positive. Breaks between words,

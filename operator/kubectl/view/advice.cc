@@ -28,8 +28,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kInvalidSpec, "Correct the fields that the message names and apply the document again."},
       {plan::kInvalidTemplate, "Correct spec.<role>.template: the API server refuses the resulting pod."},
       {plan::kNotAllowed,
-       "Use what the cluster's administrator allows in the fields that the message names, or ask for more (the "
-       "operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
+       "Set the fields that the message names to values that the cluster's administrator allows, or ask the "
+       "administrator to allow more (the operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
       {plan::kSecretMissing, "Create the Secret in the job's namespace; the job then continues."},
       {plan::kSecretKeyMissing, "Add the key to the Secret; the job then continues."},
       {plan::kFailedMount,
@@ -46,10 +46,9 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "Add suitable nodes, or lower spec.<role>.resources.requests; correct nodeSelector and tolerations."},
       {plan::kImagePull,
        "Correct spec.<role>.image or the pull secret, or push the image to a registry that nodes can reach."},
-      {plan::kContainerConfig,
-       "Correct the Secret or ConfigMap, its key, or spec.<role>.env, which the message names."},
+      {plan::kContainerConfig, "Correct what the message names: the Secret or ConfigMap, its key, or spec.<role>.env."},
       {plan::kContainerCreation, "See the message: the node cannot create the container of spec.<role>."},
-      {plan::kCrashLoop, "Read the log of the container before its last restart."},
+      {plan::kCrashLoop, "Read the log that the container wrote before its last restart."},
       {plan::kOutOfMemory,
        "Raise spec.<role>.resources.limits.memory. You can change it while the job is suspended; suspending saves a "
        "checkpoint."},
@@ -57,7 +56,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kDisrupted, "Nothing: evicted or preempted pods are created again, and the failure is not counted."},
       {plan::kNodeLost, "Nothing: the pods are created again on other nodes. Check whether the node recovers."},
       {plan::kServerLost, "Nothing: trainers resume from their checkpoint, and the failure is not counted."},
-      {plan::kHeldBack, "Fix the cause in the message: some trainers could not be started. Not counted."},
+      {plan::kHeldBack, "Fix what the message names: it kept trainers from starting. The failure is not counted."},
       {plan::kCertificatesReplaced,
        "Nothing: the operator has replaced the certificates, and the failure is not counted."},
       {plan::kStoppedSoon,
@@ -77,8 +76,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "default (use another name). To suspend the whole job: kubectl espalier suspend."},
       {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
       {plan::kScriptChanged,
-       "Put the script with the digest of status.script.sha256 back before the restarts reach runPolicy.backoffLimit, "
-       "or suspend the job until the script is back. To run the new script, start a new job."},
+       "Restore the script whose digest is status.script.sha256 before the restarts reach runPolicy.backoffLimit, or "
+       "suspend the job until the script is restored. To run the new script, start a new job."},
       {plan::kOtherExit,
        "Read the last lines of the log: the container's program ended with a code that Espalier does not use."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds its partitions."},
@@ -94,7 +93,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {telemetry::TerminationReason(ExitCode::kUnavailable),
        "See whether the object storage and the other pods can be reached from spec.<role>'s pods."},
       {telemetry::TerminationReason(ExitCode::kBadCredentials),
-       "See whether the Secret of spec.storage.s3.credentials, or the pods' account, may read and write there."},
+       "See whether the Secret of spec.storage.s3.credentials, or the pods' account, may read and write what the "
+       "message names."},
       {telemetry::TerminationReason(ExitCode::kAskedToStop),
        "Nothing: the process was asked to stop, and the job resumes."},
   };
@@ -118,7 +118,7 @@ std::string SignalText(int signal) {
 std::string ExitCodeText(int code) {
   if (code > kSignalBase && code < kSignalBase + NSIG) return SignalText(code - kSignalBase);
   if (const char* meaning = MeaningOfExitCode(code); meaning != nullptr) return meaning;
-  return "a code of the program";
+  return "not one of Espalier's exit codes";
 }
 
 std::string ReasonToActOn(const api::Status& status) {

@@ -8,7 +8,7 @@
 namespace espalier::ctl::view {
 
 // Returns the meaning of an exit code: that in docs/exit-codes.md, "killed by signal 9 (SIGKILL)" for 128 + signal, or
-// "a code of the program".
+// "not one of Espalier's exit codes".
 std::string ExitCodeText(int code);
 
 // Returns the reason that the user should act on. For a failed job, this is the reason of the condition Failed, or the

@@ -88,8 +88,8 @@ TEST(ExitCodeTest, HasAMeaning) {
   EXPECT_EQ(ExitCodeText(65), "bad input");
   EXPECT_EQ(ExitCodeText(137), "killed by signal 9 (SIGKILL)");
   EXPECT_EQ(ExitCodeText(139), "killed by signal 11 (SIGSEGV)");
-  EXPECT_EQ(ExitCodeText(3), "a code of the program");
-  EXPECT_EQ(ExitCodeText(-1), "a code of the program");
+  EXPECT_EQ(ExitCodeText(3), "not one of Espalier's exit codes");
+  EXPECT_EQ(ExitCodeText(-1), "not one of Espalier's exit codes");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ std::string EndText(const FailedPod& failed) {
 
 std::string PodText(const FailedPod& failed) {
   const kube::Pod& pod = failed.member.pod;
-  std::string text = pod.meta.key.name + " (" + MakeLabel(failed.member) + "), " + ToString(pod.phase);
+  std::string text = pod.meta.key.name + " (" + MakeDisplayName(failed.member) + "), " + ToString(pod.phase);
   if (!pod.node.empty()) text += ", on node " + pod.node;
   for (const kube::ContainerState& container : pod.containers) {
     if (container.name == failed.container && container.restarts > 0) {
@@ -175,7 +175,7 @@ std::string HeadText(const Explanation& explanation, const Page& page, kube::Wal
   if (explanation.failed) {
     text += page.FormatField("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
-    const bool is_deleted = explanation.may_read_pods;
+    const bool is_deleted = explanation.may_read_pods;  // a pod that exists would be explanation.failed
     text += page.FormatField("Pod", is_deleted ? DeletedPodText(*status.last_error) : status.last_error->pod, kPodRows);
   }
   return text;

@@ -26,7 +26,7 @@ TEST(FindFailedPodTest, FindsPodNamedByLastError) {
                                        testing::Member(testing::OomKilledPodJson())};
   const auto failed = FindFailedPod(testing::Parsed(testing::FailedJobJson()), members);
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(MakeLabel(failed->member), "trainer-1");
+  EXPECT_EQ(MakeDisplayName(failed->member), "trainer-1");
   EXPECT_EQ(failed->member.attempt, 4);
   EXPECT_EQ(failed->container, "trainer");
   EXPECT_EQ(failed->ended->exit_code, 137);
@@ -65,7 +65,7 @@ TEST(FindFailedPodTest, FindsCrashLoop) {
       testing::PodJson("cora-server-0-1", api::Role::kServer, 1, {{"containerStatuses", Json::array({looping})}}))};
   const auto failed = FindFailedPod(Training(), members);
   ASSERT_TRUE(failed.has_value());
-  EXPECT_EQ(MakeLabel(failed->member), "server-1");
+  EXPECT_EQ(MakeDisplayName(failed->member), "server-1");
   EXPECT_TRUE(failed->has_restarted);
   EXPECT_EQ(failed->ended->exit_code, 139);
   EXPECT_EQ(failed->waiting, "CrashLoopBackOff: back-off 5m0s");

@@ -18,8 +18,8 @@ struct JobEvent {
   int64_t count = 1;
 };
 
-// Parses an Event of apiVersion "v1", in which the API server also serves the events that were written with
-// apiVersion "events.k8s.io/v1".
+// Parses an Event of apiVersion "v1". The API server also serves events that were written with apiVersion
+// "events.k8s.io/v1" in this version.
 Result<JobEvent> ParseJobEvent(const kube::Json& object);
 
 // Returns the newest `count` events, the newest last.

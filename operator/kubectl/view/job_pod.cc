@@ -45,7 +45,7 @@ std::optional<JobPod> ToJobPod(kube::Pod pod) {
   return member;
 }
 
-std::string MakeLabel(const JobPod& member) {
+std::string MakeDisplayName(const JobPod& member) {
   return std::string(api::ToString(member.role)) + "-" + std::to_string(member.rank);
 }
 

@@ -18,11 +18,11 @@ struct JobPod {
   int64_t attempt = 0;  // the trainers' incarnation or the partitioner's attempt; 0 for servers and samplers
 };
 
-// Returns the pod with its role, rank and attempt, which are read from its labels; nullopt for a pod without a role.
+// Returns the pod with its role, rank and attempt, read from its labels and name; nullopt for a pod without a role.
 std::optional<JobPod> ToJobPod(kube::Pod pod);
 
 // Returns the name of the pod in output, such as "trainer-0".
-std::string MakeLabel(const JobPod& member);
+std::string MakeDisplayName(const JobPod& member);
 
 // Returns the containers that run the role's program (api/program_container.h), in the order of their numbers. Those
 // that the kubelet has not reported yet are missing.

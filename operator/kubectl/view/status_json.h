@@ -1,4 +1,4 @@
-// The output of `kubectl espalier status -o json`: the status as the API server stores it, and derived fields.
+// The output of `kubectl espalier status -o json`: the status in the API server's format, and derived fields.
 #pragma once
 
 #include <string>

@@ -82,7 +82,7 @@ std::string AttemptsText(const api::DistTraining& training) {
   const api::Status& status = training.status;
   std::string text = std::to_string(status.attempts_total) + " started, " + std::to_string(status.attempts_counted) +
                      " failures counted";
-  if (training.spec) text += ", " + std::to_string(training.spec->run_policy.backoff_limit) + " allowed";
+  if (training.spec) text += " (" + std::to_string(training.spec->run_policy.backoff_limit) + " allowed)";
   if (!status.restart_reason.empty()) text += "; the last restart: " + status.restart_reason;
   return text;
 }
@@ -138,9 +138,8 @@ std::string StatusText(const api::DistTraining& training, const std::vector<JobE
   if (status.partition) text += Field("Partitions", PartitionText(*status.partition));
   if (status.script) text += Field("Script", status.script->source + "  (SHA-256 " + status.script->sha256 + ")");
   if (const Result<std::string> uri = OutputsUri(training); uri.ok()) {
-    text +=
-        Field("Outputs",
-              *uri + (api::IsTrue(status, api::kSucceeded) ? "" : "  (checkpoints; results once it has succeeded)"));
+    text += Field("Outputs",
+                  *uri + (api::IsTrue(status, api::kSucceeded) ? "" : "  (checkpoints; results after success)"));
   }
   if (status.last_error) text += Field("Last error", LastErrorText(*status.last_error));
   text += RoleTable(status) + ConditionTable(status, now);

@@ -25,7 +25,7 @@ Result<std::string> OutputsUri(const api::DistTraining& training);
 // begins with `indent` spaces.
 std::string EventTable(const std::vector<JobEvent>& events, size_t indent, kube::WallTime now);
 
-// Returns "4 started, 2 failures counted, 3 allowed; the last restart: OOMKilled".
+// Returns "4 started, 2 failures counted (3 allowed); the last restart: OOMKilled".
 std::string AttemptsText(const api::DistTraining& training);
 
 // Returns "trainer cora-trainer-1-0-x: OOMKilled: the container used more memory than its limit (exit code 137)".

@@ -23,8 +23,8 @@ std::string WhereToLook(const api::DistTraining& training) {
          training.meta.key.name + "; logs: " + Command(training, "logs");
 }
 
-// Returns "" if espalier-operator handles the job, has written a status, and has seen the current version of the job.
-// The last condition does not apply to a job that has ended.
+// Returns "" if espalier-operator handles the job, has written a status, and, unless the job has ended, has seen its
+// current version.
 std::string AdviceForMissingOperator(const api::DistTraining& training) {
   if (!api::IsManagedByEspalier(training.raw_spec)) {
     return "spec.runPolicy.managedBy leaves this job to " + api::EffectiveRunPolicy(training).managed_by +
@@ -42,11 +42,11 @@ std::string AdviceForMissingOperator(const api::DistTraining& training) {
 std::string AdviceForTraining(const api::DistTraining& training, kube::WallTime now) {
   const std::optional<api::Progress>& progress = training.status.progress;
   const api::Condition* const ready = api::FindCondition(training.status, api::kTrainersReady);
-  const bool is_of_this_group = progress && ready != nullptr && progress->last_updated >= ready->last_transition;
-  if (is_of_this_group && now - progress->last_updated <= kFreshProgress) return "nothing: the job makes progress";
-  const std::string since = AgeText(is_of_this_group   ? progress->last_updated
-                                    : ready == nullptr ? now
-                                                       : ready->last_transition,
+  const bool updated_since_ready = progress && ready != nullptr && progress->last_updated >= ready->last_transition;
+  if (updated_since_ready && now - progress->last_updated <= kFreshProgress) return "nothing: the job makes progress";
+  const std::string since = AgeText(updated_since_ready ? progress->last_updated
+                                    : ready == nullptr  ? now
+                                                        : ready->last_transition,
                                     now);
   if (training.spec && training.spec->job.program) {
     return "The trainers have run for " + since + "; your program does not report its progress here. " +

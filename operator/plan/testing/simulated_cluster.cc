@@ -345,7 +345,7 @@ void SimulatedCluster::SuspendJob(const std::string& name, bool suspend, const s
   job->suspended = suspend;
   job->suspended_since.reset();
   if (suspend) job->suspended_since = std::chrono::floor<std::chrono::seconds>(now_);
-  suspended_by_[name] = {.name = manager, .since = std::chrono::floor<std::chrono::seconds>(now_)};
+  suspended_by_[name] = {.name = manager, .last_write = std::chrono::floor<std::chrono::seconds>(now_)};
 }
 
 void SimulatedCluster::DeleteSecrets() {

@@ -160,7 +160,8 @@ Status EmbeddingTable::Step(std::span<const GlobalRowId> rows, const Tensor& gra
   const std::vector<int64_t> shape = {static_cast<int64_t>(rows.size()), size()};
   if (gradients.dtype() != DType::kF32 || gradients.shape() != shape) {
     return InvalidArgument("gradients " + gradients.ToString() + " for " + std::to_string(rows.size()) + " rows of '" +
-                           name() + "' with " + std::to_string(spec_.width) + " values each, expected F32");
+                           name() + "', expected F32 [" + std::to_string(rows.size()) + ", " +
+                           std::to_string(spec_.width) + "]");
   }
   RETURN_IF_ERROR(store_->CheckRows(spec_, rows));
   RETURN_IF_ERROR(AwaitSteps(deadline));

@@ -18,9 +18,9 @@
 // that is ahead waits in its next step.
 //
 // Guarantees: the rows depend neither on the order in which the ranks call Step nor on repeated messages. With one rank
-// the rows have the same bits under every partitioning. Initial values depend only on (seed, row space, name, original
-// id, column). client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores them
-// (SavedLearnableRows).
+// the rows have the same bits under every partitioning. The initial value of an element depends only on (seed, row
+// space, name, original id, index in the row). client::SaveTensors saves rows and optimizer state,
+// client::SavedEmbedding restores them (SavedLearnableRows).
 #pragma once
 
 #include <chrono>
@@ -81,9 +81,9 @@ class EmbeddingTable {
   // global ids.
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {});
 
-  // Ends the step: sends `gradients`, float [ids.size(), size()], row-major, of the rows of `ids`, which are global
-  // ids. Both arrays are copied before the call returns. A rank without gradients must call Step with empty arrays. An
-  // id that occurs several times, in one call or in the calls of several ranks, has several gradients: they are summed
+  // Ends the step: sends `gradients` (float [ids.size(), size()], row-major) of the rows with the global ids `ids`.
+  // Both arrays are copied before the call returns. A rank without gradients must call Step with empty arrays. An id
+  // that occurs several times, in one call or in the calls of several ranks, has several gradients: they are summed
   // or averaged (SparseOptimizer::duplicates); autograd sums them, DGL averages them. Rows without a gradient do not
   // change. `learning_rate` must be the same on every rank. The deadline bounds the wait for the acknowledgment of the
   // previous step; the gradients are sent in the background within call_timeout. If Step returns an error, nothing was

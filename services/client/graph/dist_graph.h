@@ -58,8 +58,8 @@ struct DrawOptions {
   sampler::HopPosition at;
   sampler::DrawSpec draw = {};
   bool want_edge_ids = false;  // whether to return FrontierRelation::edge_ids
-  // Temporal sampling (draw.time_column): for each seed type, one time per seed. An in-edge that is later than its
-  // seed's time is not sampled.
+  // Temporal sampling (draw.time_column): by type of the seeds, one time per seed. An in-edge whose value in the time
+  // column is later than its seed's time is not sampled.
   std::map<NodeTypeId, std::vector<int64_t>> times = {};
   // By edge type, the endpoints of the edges to exclude, in any order. They are excluded before sampling, so other
   // edges fill the fan-out. (DGL's exclude_edges takes edge ids; FindEdges returns their endpoints.)

@@ -151,7 +151,7 @@ TEST_F(ClientScalesTest, ADescriptionWithDamagedScalesIsRefused) {
   EXPECT_THAT(ParseDescription(response).status().message(), HasSubstr("column 'node-feat': scale 1 is "));
   *features = good;
   features->set_dtype(static_cast<uint32_t>(DType::kU8));
-  EXPECT_THAT(ParseDescription(response).status().message(), HasSubstr("scales of U8, expected I8"));
+  EXPECT_THAT(ParseDescription(response).status().message(), HasSubstr("scales for values of U8, expected I8"));
 }
 
 }  // namespace

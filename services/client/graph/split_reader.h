@@ -41,8 +41,8 @@ class SplitReader {
     query_.edge_types = {type};
   }
 
-  // Makes later calls of Read fill in SplitItem::edge. They then fail if the graph has no edge for a pair of nodes in
-  // the split, or several edges and the split does not give the edge's number (sampler::SeedQuery::want_edge_ids).
+  // Makes later calls of Read fill in SplitItem::edge. These calls fail if a pair of nodes in the split has no edge in
+  // the graph, or if it has several and the split has no edge numbers (sampler::SeedQuery::want_edge_ids).
   void RequestEdgeIds() { query_.want_edge_ids = true; }
 
   // Sets one deadline for all later queries. By default each query has the call_timeout of the graph's context.
@@ -51,9 +51,9 @@ class SplitReader {
   // Returns the number of items. InvalidArgument: there is no such type. NotFound: there is no such split.
   Result<uint64_t> Count() const {
     RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
-    sampler::PartitionedGraph& seeds = graph_.partitions();
-    if (query_.edge_types.empty()) return seeds.Count(query_.node_type, query_.split, query_.part);
-    return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
+    sampler::PartitionedGraph& partitions = graph_.partitions();
+    if (query_.edge_types.empty()) return partitions.Count(query_.node_type, query_.split, query_.part);
+    return partitions.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
   }
 
   // Calls take(item) for each item at the positions [range.first, range.last) of the split, in order. InvalidArgument:
@@ -68,7 +68,7 @@ class SplitReader {
       query_.step = static_cast<uint32_t>(step);
       ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query_, QueryDeadline()));
       const uint64_t end = std::min(range.last, step_first + batch.seeds.size());
-      if (end <= position) return Internal("split '" + query_.split + "' has fewer items than its size");
+      if (end <= position) return Internal("split '" + query_.split + "' ended before the last requested position");
       for (; position < end; ++position) {
         const uint64_t index = position - step_first;
         SplitItem item{.node = batch.seeds[index], .position = position};
@@ -103,7 +103,7 @@ class SplitReader {
       for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
         indices.push_back(positions[next] - step * query.batch_size);
         if (indices.back() >= batch.seeds.size())
-          return Internal("split '" + query.split + "' has fewer items than its size");
+          return Internal("split '" + query.split + "' ended before the last requested position");
       }
       RETURN_IF_ERROR(rows.Add(SelectRows<uint64_t>(batch.rows, indices)));
     }

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// Returns the plan for edges of these types as rank 0 of 1 trainer; the caller may set the rank and the split.
+// Returns the plan for edges of these types with one trainer; the caller may set the trainers, the rank and the split.
 Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<EdgeTypeId>& types,
                                     const EdgeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");
@@ -32,7 +32,7 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   }
   for (const auto& [type, reverse] : options.reverse_types) {
     if (std::find(types.begin(), types.end(), type) != types.end()) continue;
-    return InvalidArgument("reverse_types has edge type " + std::to_string(type.value) +
+    return InvalidArgument("reverse_types has a key for edge type " + std::to_string(type.value) +
                            ", which is not an edge type of the loader");
   }
   plan.seeds = std::move(links);
@@ -83,7 +83,7 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
-                           "': list the column in EdgeSplitOptions::columns for a share of a split");
+                           "': for a share of a split, add the column to EdgeSplitOptions::columns");
   }
   return Status();
 }
@@ -98,7 +98,7 @@ Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoade
   }
   if (options.want_pair_ids && edges.ids.size() != edges.size()) {
     return InvalidArgument(
-        "want_pair_ids: the list of edges has no ids; set EdgeSplitOptions::want_ids for a share of a split");
+        "want_pair_ids: the list of edges has no ids; for a share of a split, set EdgeSplitOptions::want_ids");
   }
   RETURN_IF_ERROR(CheckEndpoints(graph, graph.schema().SourceOf(edges.type), edges.sources));
   RETURN_IF_ERROR(CheckEndpoints(graph, graph.schema().DestinationOf(edges.type), edges.destinations));
@@ -120,6 +120,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   }
   plan.split = edges.split;
   plan.part = edges.part;
+  // first.back() is the total number of edges.
   plan.num_steps = CountLoaderSteps(first.back(), options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();

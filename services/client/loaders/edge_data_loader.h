@@ -13,9 +13,9 @@
 //
 // MiniBatch::links has the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h). The
 // layers are the neighborhoods of all endpoints, sampled without the seed edges (exclude_batch). Batches are returned
-// in step order. A batch is a pure function of (edges, seed, epoch, step, rank, world size) and, with several ranks, of
-// the partition book (sampler::PositionsOfShare), specified in docs/edge-tasks.md; it does not depend on the number of
-// threads or sampler processes. Every rank gets the same number of batches; a rank's share of a batch may be empty.
+// in step order. A batch is a pure function of (edges, options, epoch, step, rank, world size) and, with several ranks,
+// of the partition book (sampler::PositionsOfShare), specified in docs/edge-tasks.md; it does not depend on the number
+// of threads or sampler processes. Every rank gets the same number of batches; a rank's share of a batch may be empty.
 #pragma once
 
 #include <map>
@@ -70,7 +70,7 @@ struct EdgeLoaderOptions {
   // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: columns of
   // EdgeList::rows, otherwise columns of the graph or attached tensors, which are read by edge id.
   std::vector<std::string> edge_columns = {};
-  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports EdgesOfSplit only
+  SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports only the training part of an EdgesOfSplit
   // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
   // that the cache keeps the rows that are read next. Null: no cache.
   std::shared_ptr<FeatureCache> feature_cache = {};

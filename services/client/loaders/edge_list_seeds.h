@@ -11,10 +11,11 @@
 
 namespace espalier::client {
 
-// Returns the list for every split and part of the list's edge type. The order of an epoch is the same function of
-// (seed, epoch) as for a split, so a list with the edges of a split in their original order gives the same batches as
-// the split. Rows of an edge column come from EdgeList::rows if it has the column, otherwise from the column of the
-// graph or the attached tensor of that name, by edge id. Thread-safe.
+// The seeds are the edges of the list, whichever split and part a query names; queries for other edge types return
+// NotFound. The order of an epoch is the same function of (seed, epoch) as for a split, so a list with the edges of a
+// split in their original order gives the same batches as the split. Rows of an edge column come from EdgeList::rows if
+// it has the column, otherwise from the column of the graph or the attached tensor of that name, by edge id.
+// Thread-safe.
 class EdgeListSeeds final : public sampler::SeedSource {
  public:
   // `graph` must outlive the object. The endpoints of the edges must be nodes of the graph.

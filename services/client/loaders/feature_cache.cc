@@ -4,7 +4,7 @@
 // cache.
 //
 // Steps are scheduled only within an epoch, because a program may start any epoch next. Cached rows stay for the next
-// epoch. Its first mini-batch is returned before others are sampled ahead (BatchWindow::Grow).
+// epoch. The first mini-batch of an epoch is returned before others are sampled ahead (BatchWindow::Grow).
 //
 // The nodes of the begun step are copied: ScheduledRowCache recognizes them by their address, and `collate` may move or
 // destroy its mini-batch. The copy is small compared with the rows.
@@ -121,7 +121,7 @@ FeatureCache::FeatureCache(const DistGraph& graph, const std::vector<sampler::Co
                 ? std::make_unique<sampler::ScheduledRowCache>(*graph_, graph_->book(), columns, options.memory_bytes)
                 : nullptr) {}
 
-Result<std::unique_ptr<sampler::MiniBatchSource>> FeatureCache::SampleAhead(
+Result<std::unique_ptr<sampler::MiniBatchSource>> FeatureCache::MakeBatches(
     std::shared_ptr<FeatureCache> cache, const DistGraph& graph, std::unique_ptr<sampler::MiniBatchSource> source) {
   if (cache->graph_ != graph.shared_partitions()) {
     return InvalidArgument(

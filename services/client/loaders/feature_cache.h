@@ -62,7 +62,7 @@ class FeatureCache {
   // For loaders: returns a source of the same mini-batches that samples ahead for `cache`. It owns `source` and a
   // reference to `cache`. FailedPrecondition: another loader uses the cache. InvalidArgument: the cache was made for
   // another graph.
-  static Result<std::unique_ptr<sampler::MiniBatchSource>> SampleAhead(
+  static Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(
       std::shared_ptr<FeatureCache> cache, const DistGraph& graph, std::unique_ptr<sampler::MiniBatchSource> source);
 
  private:

@@ -317,7 +317,7 @@ class FailingBatches final : public sampler::MiniBatchSource {
 };
 
 TEST_P(FeatureCacheTest, AnErrorOfSamplingComesAfterTheBatchesBeforeIt) {
-  const auto source = FeatureCache::SampleAhead(
+  const auto source = FeatureCache::MakeBatches(
       MakeCache(), *graph_, std::make_unique<FailingBatches>(graph_->schema().num_node_types(), /*fails_at=*/3));
   ASSERT_TRUE(source.ok()) << source.status().ToString();
   for (int epoch = 0; epoch < 2; ++epoch) {

@@ -1,5 +1,5 @@
 // kThisProcess samples with LocalMiniBatchSource on the seeds of a list or of the graph; kSamplers reads the streams of
-// the job's sampler processes with RemoteMiniBatchSource. With a feature cache, FeatureCache::SampleAhead wraps either
+// the job's sampler processes with RemoteMiniBatchSource. With a feature cache, FeatureCache::MakeBatches wraps either
 // source.
 #include "services/client/loaders/loader_batches.h"
 
@@ -17,7 +17,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeRemoteBatches(const DistGr
   if (context.samplers.empty()) {
     return FailedPrecondition(
         "SampledBy::kSamplers without sampler processes: ESPALIER_SAMPLERS is not set, expected host:port of each "
-        "(spec.samplers.replicas)");
+        "sampler process (their number is spec.samplers.replicas)");
   }
   RemoteMiniBatchOptions remote;
   remote.samplers = context.samplers;
@@ -39,7 +39,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatchesWithoutCache(const 
   if (options.by == SampledBy::kSamplers) {
     if (seeds == nullptr) return MakeRemoteBatches(graph, std::move(plan), options);
     return InvalidArgument(
-        "sampler processes support only splits that all ranks share, not lists or the share of one rank: use "
+        "sampler processes support only NodesOfSplit and EdgesOfSplit, not lists or the share of one rank: use "
         "SampledBy::kThisProcess");
   }
   sampler::LocalSamplingOptions local;
@@ -60,7 +60,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   ASSIGN_OR_RETURN(std::unique_ptr<sampler::MiniBatchSource> batches,
                    MakeBatchesWithoutCache(graph, seeds, std::move(plan), options));
   if (options.feature_cache == nullptr) return batches;
-  return FeatureCache::SampleAhead(options.feature_cache, graph, std::move(batches));
+  return FeatureCache::MakeBatches(options.feature_cache, graph, std::move(batches));
 }
 
 }  // namespace espalier::client

@@ -14,11 +14,11 @@ namespace espalier::client {
 // Where mini-batches are sampled.
 enum class SampledBy {
   kThisProcess,  // on threads of the loader
-  // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. Restricted to
-  // the training part of a split that all ranks share. Samplers serve one job: SessionOptions::job must be its name,
-  // and the seed, batch size, split, number of layers, SamplingSpec::draw and seed_time_column, negatives, label and
-  // excluded edges must be those of its spec.training; fan-outs may differ. Otherwise the loader's Next returns
-  // FailedPrecondition and names the first difference.
+  // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. The seeds must
+  // be the training part of a split, not a list or a rank's share. Samplers serve one job: SessionOptions::job must be
+  // its name, and the seed, batch size, split, number of layers, SamplingSpec::draw and seed_time_column, negatives,
+  // label and excluded edges must be those of its spec.training; fan-outs may differ. Otherwise the loader's Next
+  // returns FailedPrecondition and names the first difference.
   kSamplers,
 };
 
@@ -27,7 +27,7 @@ struct LoaderSampling {
   SampledBy by = SampledBy::kThisProcess;
   sampler::SamplingSpec sampling;
   int threads = 1;                              // kThisProcess: number of sampling threads
-  uint32_t batches_ahead = 2;                   // number of prefetched batches, with kSamplers for each sampler process
+  uint32_t batches_ahead = 2;                   // batches sampled ahead; with kSamplers, by each sampler process
   bool want_edge_ids = false;                   // whether blocks contain edge ids
   std::shared_ptr<FeatureCache> feature_cache;  // null: no cache
 };
@@ -35,7 +35,7 @@ struct LoaderSampling {
 // Creates a source of mini-batches. `seeds` are the seeds of a list; null: the seeds of the split that `plan` names.
 // `graph` and `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler
 // processes, InvalidArgument if `seeds` is not null, and those of RemoteMiniBatchSource::Make. Errors of a feature
-// cache: those of FeatureCache::SampleAhead.
+// cache: those of FeatureCache::MakeBatches.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
                                                                     const LoaderSampling& options);

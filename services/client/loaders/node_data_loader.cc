@@ -26,9 +26,9 @@ LoaderSampling MakeSampling(const NodeLoaderOptions& options) {
           .feature_cache = options.feature_cache};
 }
 
-// Creates a source over a list of nodes for `rank` of `num_trainers` trainers. `positions`, at least nodes.size(), is
-// the number of seed positions of an epoch; positions after the last node have no seed.
-Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
+// Creates a source over a list of nodes for `rank` of `num_trainers` trainers. An epoch has `num_positions` seed
+// positions, at least nodes.size(); positions after the last node have no seed.
+Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t num_positions,
                                     uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, options));
   for (const GlobalNodeId node : nodes) {
@@ -42,7 +42,7 @@ Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNo
   plan.num_trainers = num_trainers;
   plan.rank = rank;
   NodeLoaderSource source{.graph = graph.shared_partitions(), .seeds = nullptr, .batches = nullptr};
-  source.seeds = std::make_unique<NodeListSeeds>(options.seed_type, std::move(nodes), positions, options.batch_size,
+  source.seeds = std::make_unique<NodeListSeeds>(options.seed_type, std::move(nodes), num_positions, options.batch_size,
                                                  options.last_batch);
   ASSIGN_OR_RETURN(source.batches,
                    MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), MakeSampling(options)));
@@ -67,8 +67,8 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const Node
 
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                               const NodeLoaderOptions& options) {
-  const uint64_t positions = nodes.size();
-  return MakeSource(graph, std::move(nodes), positions, graph.world_size(), graph.rank(), options);
+  const uint64_t num_positions = nodes.size();
+  return MakeSource(graph, std::move(nodes), num_positions, graph.world_size(), graph.rank(), options);
 }
 
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare share,

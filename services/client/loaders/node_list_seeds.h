@@ -9,11 +9,11 @@
 
 namespace espalier::client {
 
-// The list stands for every split and part of `type`; queries for other node types return NotFound. The order of an
-// epoch is the same function of (seed, epoch) as for a split, so a list with the nodes of a split in the order of
-// original ids gives the same batches as the split. An epoch has `positions` positions, which the caller sets to at
-// least nodes.size(); positions after the last node have no seed. LastBatch::kDrop rounds `positions` down to a
-// multiple of batch_size. Immutable; thread-safe.
+// The seeds are the nodes of the list, whichever split and part a query names; queries for node types other than `type`
+// return NotFound. The order of an epoch is the same function of (seed, epoch) as for a split, so a list with the nodes
+// of a split in the order of original ids gives the same batches as the split. An epoch has `positions` positions,
+// which the caller sets to at least nodes.size(); positions after the last node have no seed. LastBatch::kDrop rounds
+// `positions` down to a multiple of batch_size. Immutable; thread-safe.
 class NodeListSeeds final : public sampler::SeedSource {
  public:
   NodeListSeeds(NodeTypeId type, std::vector<GlobalNodeId> nodes, uint64_t positions, uint64_t batch_size,

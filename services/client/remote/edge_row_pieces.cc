@@ -1,6 +1,6 @@
-// A query has two phases. ReadFirst reads as many rows as fit into a response if a row has kGuessedRowBytes; if the
-// response is too large, it reads a single row instead. ReadRemaining computes from the actual row size how many rows
-// fit into a response and reads the remaining edges in pieces of that many rows.
+// A query has two phases. ReadFirst assumes that a row has kGuessedRowBytes and reads as many rows as then fit into a
+// response; if the response is too large, it reads a single row instead. ReadRemaining computes from the actual row
+// size how many rows fit into a response and reads the remaining edges in pieces of that many rows.
 #include "services/client/remote/edge_row_pieces.h"
 
 #include <algorithm>
@@ -59,7 +59,8 @@ Status CheckSameRowShape(const Tensor& first, const Tensor& rows) {
   const bool is_same = first.dtype() == rows.dtype() && first.shape().size() == rows.shape().size() &&
                        std::equal(first.shape().begin() + 1, first.shape().end(), rows.shape().begin() + 1);
   if (is_same) return Status();
-  return InvalidArgument("the server sent rows " + rows.ToString() + ", expected rows like " + first.ToString());
+  return InvalidArgument("the server sent rows " + rows.ToString() + ", expected the dtype and row shape of " +
+                         first.ToString());
 }
 
 // Reads a range of edges and appends the rows to gather->pieces.
@@ -108,7 +109,7 @@ void ReadFirst(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, 
   const EdgeRange first_edges{.first = 0, .last = num_first, .rows_per_call = std::max<size_t>(1, num_first)};
   ReadRange(gather, first_edges, deadline, [gather, num_first, deadline, done = std::move(done)](const Status& status) {
     if (status.ok()) return ReadRemaining(gather, num_first, deadline, done);
-    // The first rows exceed the size of a response: read a single row to learn its size.
+    // The first rows do not fit into a response: read a single row to learn its size.
     if (status.code() != StatusCode::kResourceExhausted || num_first <= 1) return done(status);
     gather->pieces.clear();
     ReadFirst(gather, 1, deadline, done);

@@ -19,8 +19,8 @@ struct EdgeRowsQuery {
 };
 
 // Calls `done` with the rows [edges.size(), row shape...] in the order of the edges. Only the server knows the size of
-// a row, so a few rows are read first, or a single row if a few exceed the size of a response. The size of these rows
-// determines how many rows each further call reads. ResourceExhausted: a single row exceeds the size of a response.
+// a row, so a few rows are read first, or a single row if a few exceed the size limit of a response. The size of these
+// rows determines how many rows each further call reads. ResourceExhausted: a single row exceeds this limit.
 void RequestEdgeRows(EdgeRowsQuery row_query, Deadline deadline, sampler::Done<Tensor> done);
 
 }  // namespace espalier::client

@@ -57,8 +57,9 @@ TEST(EdgeRowPiecesTest, RefusesRowsOfDifferentShapes) {
     return Await<Tensor>([&](auto done) { remote.GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon(), done); });
   };
   EXPECT_EQ(answer_of({2, 2})->ToString(), "F32 [3, 2]");
-  EXPECT_THAT(answer_of({2, 3}).status().message(), HasSubstr("F32 [2, 3], expected rows like F32 [1, 2]"));
-  EXPECT_THAT(answer_of({2}).status().message(), HasSubstr("F32 [2], expected rows like F32 [1, 2]"));
+  EXPECT_THAT(answer_of({2, 3}).status().message(),
+              HasSubstr("F32 [2, 3], expected the dtype and row shape of F32 [1, 2]"));
+  EXPECT_THAT(answer_of({2}).status().message(), HasSubstr("F32 [2], expected the dtype and row shape of F32 [1, 2]"));
   EXPECT_THAT(answer_of({1, 2}).status().message(), HasSubstr("F32 [1, 2] as rows of 2 edges"));
 }
 

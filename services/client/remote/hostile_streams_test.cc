@@ -123,7 +123,7 @@ TEST_F(HostileStreamsTest, GarbageIsInvalid) {
 TEST_F(HostileStreamsTest, AStreamStartsOnceWithItsFirstMessage) {
   const Status silent = EndAfter({});
   EXPECT_EQ(silent.code(), StatusCode::kInvalidArgument) << silent.ToString();
-  EXPECT_THAT(silent.message(), HasSubstr("stream without a start"));
+  EXPECT_THAT(silent.message(), HasSubstr("the stream ended before a start message"));
   for (const std::vector<grpc::ByteBuffer>& messages :
        {std::vector<grpc::ByteBuffer>{Credits(1)}, std::vector<grpc::ByteBuffer>{Start(0), Start(0)}}) {
     const Status refused = EndAfter(messages);

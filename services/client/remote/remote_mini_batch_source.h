@@ -49,7 +49,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
   // Unavailable: no sampler can be reached before the deadline. DeadlineExceeded: the sampler has not sent the batch by
-  // the deadline. After both, the next call requests the same step. Cancelled: the stop of the channel or of the
+  // the deadline. After either, the next call requests the same step. Cancelled: the stop of the channel or of the
   // deadline was requested, or the epoch was canceled. Unimplemented: a sampler of another version does not support an
   // option of the specification.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;

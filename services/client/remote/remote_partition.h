@@ -29,7 +29,7 @@ struct RemotePartitionOptions {
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // positive
   size_t calls_in_flight = 4;                               // per query; positive
-  std::shared_ptr<rpc::Replicas> replicas = nullptr;        // all servers of the partition; null if there is one
+  std::shared_ptr<rpc::Replicas> replicas = nullptr;        // all servers of the partition; null if only one
 };
 
 // Thread-safe. Pending queries do not depend on the lifetime of this object.

@@ -24,7 +24,7 @@ Status RowPieces::Add(const Tensor& rows) {
     has_shape_ = true;
   }
   if (rows.dtype() != rows_.dtype() || shape != rows_.shape()) {
-    return Internal("received rows " + rows.ToString() + ", expected rows like " + rows_.ToString());
+    return Internal("received rows " + rows.ToString() + ", expected the dtype and row shape of " + rows_.ToString());
   }
   const size_t row_bytes = rows.row_bytes();
   const auto count = static_cast<uint64_t>(rows.num_rows());

@@ -14,8 +14,8 @@ namespace espalier::client {
 tensor::v1::TensorId ToProto(const sampler::TensorId& tensor);
 tensor::v1::Initializer ToProto(const sampler::Initializer& initializer);
 
-// A query for many rows is sent in pieces, one call each, of at most `rows_per_call` rows. Returns the rows of piece
-// `piece`, from 0.
+// A query for many rows is sent in pieces, one call each, of at most `rows_per_call` rows. Returns the rows of the
+// piece with the index `piece`.
 inline std::span<const LocalRowId> SelectPiece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
   const size_t begin = piece * rows_per_call;
   return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));

@@ -1,10 +1,10 @@
 // Every message is a segment with at most kSegmentBytes bytes of values. Its header has the number and size of the
-// operation and the segment's offset, so a rank detects that the previous rank executes another operation. ring_link.h
+// operation and the segment's offset, so a rank detects if the previous rank executes another operation. ring_link.h
 // describes the connections and their errors, ring_collective.h the order of summation.
 //
 // Segments are sent from the memory of the operation's values and received into it. Partial sums replace a rank's own
 // values, which are not needed after the addition. The sums over all ranks replace the partial sums; they arrive only
-// after the rank has sent these. Only values that this rank has to add are received into a buffer.
+// after the rank has sent its partial sums. Only values that this rank has to add are received into a buffer.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class RingCollective final : public collective::Collective {
   bool IsLast() const { return rank_ == size_ - 1; }
   bool IsNextToLast() const { return rank_ + 2 == size_; }
 
-  // Runs `operation`, over values of `total_bytes` on this rank, as the next operation of the group. If Abandon was
+  // Runs `operation`, with `total_bytes` of values on this rank, as the next operation of the group. If Abandon was
   // called meanwhile, leaves the group afterwards.
   template <class Operation>
   Status Run(size_t total_bytes, Operation operation) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -141,8 +141,8 @@ class RingCollective final : public collective::Collective {
                       header.payload_bytes == BytesAt(header.offset);
     if (fits) return header;
     return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation " +
-                                      std::to_string(number_) + " of " + std::to_string(total_bytes_) +
-                                      " bytes here, operation " + std::to_string(header.operation) + " of " +
+                                      std::to_string(number_) + " with " + std::to_string(total_bytes_) +
+                                      " bytes here, operation " + std::to_string(header.operation) + " with " +
                                       std::to_string(header.total_bytes) + " bytes at the previous rank"));
   }
 

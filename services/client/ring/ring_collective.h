@@ -11,8 +11,9 @@
 // are pipelined: all links are busy at the same time, and each link carries the bytes of an operation at most twice.
 //
 // Failures: if a peer is killed, the other ranks get Unavailable promptly. If its host vanishes, they get Unavailable
-// after RingOptions::host_timeout. If it is suspended, they get DeadlineExceeded at the deadline. In all cases every
-// rank closes its connections, so that no rank waits for a failed rank. The values of a failed operation are undefined.
+// after RingOptions::host_timeout. If the peer is suspended, they get DeadlineExceeded at the deadline. In all cases
+// every rank closes its connections, so that no rank waits for a failed rank. The values of a failed operation are
+// undefined.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // An attempt resolves the host name, tries its addresses one after another and does the TLS handshake. An attempt that
-// fails for a temporary reason returns Unavailable, and Retry repeats it with jittered backoff until the wait ends.
-// Each attempt has a timeout, so that one attempt to reach a peer that does not respond does not take the entire time.
+// fails for a temporary reason returns Unavailable, and Retry repeats it with jittered backoff until the deadline
+// passes or a stop is requested (RingWait). Each attempt has a timeout, so that one attempt to reach a peer that does
+// not respond does not take the entire time.
 #include "services/client/ring/ring_connect.h"
 
 #include <netdb.h>

@@ -1,7 +1,7 @@
 // Join has three steps. The rendezvous returns the addresses of all ranks and the random number of the group. The rank
-// connects to the next rank and greets it with that number. It then waits for the connection of the previous rank,
-// which the listener's thread passes to the link after its greeting. An error in any step fails the link, so every
-// later operation returns it.
+// connects to the next rank and greets it with that number. It then waits for the connection of the previous rank:
+// the listener's thread reads that rank's greeting and passes the connection to the link. An error in any step fails
+// the link, so every later operation returns it.
 #include "services/client/ring/ring_endpoint.h"
 
 #include <utility>

@@ -23,7 +23,7 @@ struct RingOptions {
   // Host name or IP address at which other ranks reach this rank; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
-  // How long the host of the next rank may leave sent data unacknowledged before it counts as lost.
+  // The host of the next rank counts as lost when it has not acknowledged sent data for this long.
   std::chrono::milliseconds host_timeout = kRingHostTimeout;
   // A stop request ends the wait for the other ranks with Cancelled. It does not affect a connected ring: a rank may
   // finish a step after the stop request.

@@ -8,8 +8,9 @@
 //   u64  offset         of the payload in these values, in bytes    }
 //   u64  origin         rank that sent the payload first            }
 //
-// The payload of a segment is raw values, which are received directly into the memory of the operation. The payload of
-// any other frame is a message of proto/espalier/collective/v1/ring.proto.
+// A segment (kinds from kPartialFloat) carries a part of the values of a collective operation. Its payload is raw
+// values, which are received directly into the memory of the operation. The payload of any other frame is a message of
+// proto/espalier/collective/v1/ring.proto.
 #pragma once
 
 #include <google/protobuf/message_lite.h>

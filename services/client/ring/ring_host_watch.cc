@@ -29,8 +29,8 @@ Status RingHostWatch::Check(int descriptor) {
     return Status();
   }
   if (!unanswered_.has_value()) unanswered_.emplace();
-  // The peer may have responded between two checks before new packets became unanswered. `unanswered_` then includes
-  // the time before the response, so it is limited by the time since the last acknowledgment.
+  // Between two checks, the peer may have responded and new packets may have become unanswered. `unanswered_` then
+  // began before the response, so the time since the last acknowledgment is an upper limit.
   const double seconds = Seconds(std::chrono::milliseconds(info.tcpi_last_ack_recv));
   if (std::min(unanswered_->Seconds(), seconds) < Seconds(timeout_)) return Status();
   return Unavailable("its host has not answered for " + std::to_string(std::lround(seconds)) + " s");

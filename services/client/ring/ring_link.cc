@@ -2,8 +2,8 @@
 // the operation, so a rank never stops receiving because it cannot send, and the ring cannot deadlock. The first error
 // is kept in error_, ends both connections and is returned by every later operation.
 //
-// Streams are ordered: a rank receives all segments of an operation before it can see that the previous rank has ended
-// after the operation. The next rank, however, may end after its last operation while this rank is still in that
+// Streams are ordered: if the previous rank ends after an operation, this rank receives all segments of the operation
+// before the End message. The next rank, however, may end after its last operation while this rank is still in that
 // operation. The End message of the next rank has the number of operations that it has finished; CheckNext reports an
 // error only if this number is too small.
 #include "services/client/ring/ring_link.h"
@@ -212,8 +212,8 @@ Status RingLink::Drive(const Deadline& deadline, bool waits_for_previous, Receiv
 
 Status RingLink::ToTimeoutError(const Status& ended, bool waits_for_previous) const {
   if (ended.code() != StatusCode::kDeadlineExceeded) return ended;
-  return DeadlineExceeded(waits_for_previous ? PreviousName() + " sent nothing before the deadline"
-                                             : NextName() + " received nothing before the deadline");
+  return DeadlineExceeded(waits_for_previous ? PreviousName() + " did not send its data before the deadline"
+                                             : NextName() + " did not receive the data before the deadline");
 }
 
 // --- operations

@@ -41,7 +41,8 @@ class RingListener {
   RingListener(Descriptor listening, RingWaker waker, uint16_t port, RingTls* tls, RingLink& link,
                RingRendezvous* rendezvous);
   void Run(const std::stop_token& stop);
-  // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process has no descriptors left.
+  // Accepts pending connections, at most kMaxAcceptedAtOnce. Returns false if the process or the host has no
+  // descriptors or no memory left.
   bool Accept();
   // Closes the oldest connection that does not wait for the response to a JoinRequest.
   void DropOldestUnidentified();
@@ -49,7 +50,7 @@ class RingListener {
   // connection remains in connections_. ReceiveFirstMessage, AwaitResponse and SendResponse return the same.
   bool Advance(Connection& connection, bool has_event);
   bool ReceiveFirstMessage(Connection& connection);
-  // Passes the first message to the link or the rendezvous. An error refuses the connection.
+  // Passes the first message to the link or the rendezvous. After an error, call Refuse.
   Status HandleFirstMessage(Connection& connection);
   bool AwaitResponse(Connection& connection, bool has_event);
   bool SendResponse(Connection& connection);

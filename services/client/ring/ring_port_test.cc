@@ -187,7 +187,7 @@ TEST(RingPortTest, NamesTheRankThatSendsNothing) {
   const Status status =
       ranks[0]->AllReduceSum(std::span<float>(values), Deadline::After(std::chrono::milliseconds(200)));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
-  EXPECT_THAT(status.message(), HasSubstr("trainer 1 sent nothing before the deadline"));
+  EXPECT_THAT(status.message(), HasSubstr("trainer 1 did not send its data before the deadline"));
   EXPECT_EQ(ranks[1]->AllReduceSum(std::span<float>(values), Soon()).code(), StatusCode::kUnavailable);
 }
 

@@ -29,7 +29,7 @@ Status RingRendezvous::Check(const JoinRequest& request) const {
   if (request.size() != size_ || request.rank() == 0 || request.rank() >= size_) {
     return InvalidArgument(trainer + " of " + std::to_string(request.size()) + " cannot join a group of " +
                            std::to_string(size_) + ": expected a rank from 1 to " + std::to_string(size_ - 1) +
-                           " and the same size");
+                           " and the same group size");
   }
   return ParseHostPort(request.address()).status().While("the address of " + trainer);
 }

@@ -1,4 +1,4 @@
-// Ranks that have joined a group; held by rank 0 until the group is complete.
+// Rank 0's record of the ranks that have joined the group, and of their addresses.
 #pragma once
 
 #include <map>

@@ -188,7 +188,7 @@ TEST_F(RingHostTest, ComputingRankIsNoLostHost) {
   ASSERT_NO_FATAL_FAILURE(Connect(std::chrono::milliseconds(500)));
   const Status status = Broadcast(Deadline::After(std::chrono::seconds(3)));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
-  EXPECT_THAT(status.message(), HasSubstr("trainer 1 received nothing before the deadline"));
+  EXPECT_THAT(status.message(), HasSubstr("trainer 1 did not receive the data before the deadline"));
 }
 
 }  // namespace

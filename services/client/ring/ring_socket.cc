@@ -88,7 +88,7 @@ Status RingWait::Poll(std::span<pollfd> sockets, const std::optional<std::chrono
   const Deadline end = max_wait.has_value() ? deadline_.AtMost(*max_wait) : deadline_;
   for (;;) {
     const int ready = poll(polled.data(), sockets.size() + 1, PollMilliseconds(end));
-    if (ready < 0 && errno != EINTR) return RingSystemError(errno, "waiting for a connection");
+    if (ready < 0 && errno != EINTR) return RingSystemError(errno, "polling connections");
     RETURN_IF_ERROR(Check());
     if (ready <= 0 && !end.HasPassed()) continue;
     std::copy_n(polled.begin(), sockets.size(), sockets.begin());

@@ -39,8 +39,8 @@ Result<graph::PartitionBook> ParseBook(const graph::v1::PartitionBook& book) {
                                     ParseRanges(book.edge_ranges()));
 }
 
-// Validates a column, which is a graph::v1::Column or EdgeColumn, and returns its row shape. `type` is the column's
-// type and must be less than `num_types`.
+// Validates a column, which is a graph::v1::Column or EdgeColumn, and returns its row shape. `type` is the node or edge
+// type of the column; InvalidArgument if it is not less than `num_types`.
 template <class Column>
 Result<std::vector<int64_t>> ParseRowShape(const Column& column, uint32_t type, size_t num_types) {
   if (type >= num_types || column.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(column.dtype()))) {

@@ -4,8 +4,8 @@
 //                             ten addresses; replicas of a partition are joined by '|', and the first of them holds
 //                             the writable data
 //   ESPALIER_PARTITIONS       instead of servers: URI of the folder with manifest.json, whose partitions this process
-//                             opens itself (standalone.h), configured by the storage variables and ESPALIER_DATA_DIR
-//                             (docs/reference/environment.md)
+//                             opens itself (standalone.h) with the settings in the storage variables and
+//                             ESPALIER_DATA_DIR (docs/reference/environment.md)
 //   ESPALIER_SAMPLERS         host:port of each sampler process, for loaders with SampledBy::kSamplers
 //                             (loader_batches.h), in the format of ESPALIER_SERVERS; absent: no samplers
 //   ESPALIER_RANK             rank of this program, from 0; absent: 0

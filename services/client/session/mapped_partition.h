@@ -1,5 +1,6 @@
-// A partition whose files both its server and this process, on the same host, have mapped. Queries of immutable data
-// are answered in this process; tensors, learnable rows and plugin functions are forwarded to the server.
+// A partition whose files are mapped by its server and by this process, which run on the same host. Queries of
+// immutable data are answered in this process; tensors, learnable rows and plugin functions are forwarded to the
+// server.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
-// The query of a partition with one server has the full connect timeout. Partitions with several replicas are queried
-// together in rounds of replicas_timeout until one replica of each partition has responded; replicas that have not
-// responded by then have no description. Errors that a retry cannot repair end the discovery at once.
+// Partitions with one server are queried one after another, without a limit other than the connect timeout. Partitions
+// with several replicas are queried together in rounds of replicas_timeout until one replica of each partition has
+// responded; replicas that have not responded by then have no description. Errors that a retry cannot repair end the
+// discovery at once.
 #include "services/client/session/server_group.h"
 
 #include <algorithm>
@@ -101,7 +102,7 @@ Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, co
   if (description.partition != group.description().partition) {
     return FailedPrecondition(peer.address + " holds partition " + std::to_string(description.partition.value) +
                               ", expected partition " + std::to_string(group.description().partition.value) +
-                              ", which the servers joined with it by '|' hold");
+                              ": servers joined by '|' must hold the same partition");
   }
   return Status();
 }

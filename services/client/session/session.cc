@@ -16,8 +16,9 @@
 namespace espalier::client {
 namespace {
 
-// Maps the files of the first server in the group that runs on this host as the same user (RunsOnServerHost) and offers
-// them. Returns null with Access::kRpc, and with kAuto if there is no such server. An error of mapping is returned.
+// Maps the files of the first server in the group that offers them and runs on this host as the same user
+// (RunsOnServerHost). Returns null with Access::kRpc, and with kAuto if there is no such server. An error of mapping is
+// returned.
 Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGroup& group, Access access) {
   const std::shared_ptr<sampler::PartitionAccess> none;
   if (access == Access::kRpc) return none;
@@ -29,7 +30,8 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const ServerGrou
   if (access == Access::kAuto) return none;
   const std::string others = group.peers.size() > 1 ? " and its replicas" : "";
   return FailedPrecondition("the files of " + group.peers.front()->address + others +
-                            " cannot be mapped: expected a server on this host and of this user that offers its files");
+                            " cannot be mapped: expected a server that runs on this host as this user and offers its "
+                            "files");
 }
 
 }  // namespace

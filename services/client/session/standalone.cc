@@ -39,11 +39,11 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& loca
 Result<Session> OpenStandalone(const SessionOptions& options) {
   const std::string& uri = options.standalone.partitions_uri;
   if (!options.addresses.empty()) {
-    return InvalidArgument("both addresses of graph servers and standalone.partitions_uri '" + uri +
-                           "' are set: expected exactly one of them");
+    return InvalidArgument("addresses of graph servers and standalone.partitions_uri '" + uri +
+                           "' are both set: expected only one of them");
   }
   if (options.access == Access::kRpc) {
-    return FailedPrecondition("access rpc needs graph servers, and the partitions at " + uri +
+    return FailedPrecondition("access rpc needs graph servers, but the partitions at " + uri +
                               " are opened in this process: use access auto or mapped");
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri, options.standalone.stores));

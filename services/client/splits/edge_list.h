@@ -31,7 +31,7 @@ struct EdgeList {
 Result<EdgeList> MakeEdgeList(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
                               uint64_t edges_per_request = kEdgesPerRequest);
 // Returns all edges of one part of a split in the order of the input files, without ids. NotFound: there is no such
-// split. InvalidArgument: there is no such type, or edges_per_request is 0 or so small that 2^32 or more queries are
+// split. InvalidArgument: there is no such type, or edges_per_request is 0 or so small that more than 2^32 queries are
 // needed.
 Result<EdgeList> ReadSplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                                 graph::SplitPartName part, uint64_t edges_per_request = kEdgesPerRequest);

@@ -1,12 +1,12 @@
 // Divides the edges of a split, a mask or a list of ids among ranks, for training loops in which each rank has its own
 // list of seed edges. Counterpart of DGL's edge_split.
 //
-//   ASSIGN_OR_RETURN(EdgeShare mine, EdgeSplit(*graph, train_mask, {}));  // a DistTensor over the edges of a type
+//   ASSIGN_OR_RETURN(EdgeShare mine, EdgeSplit(*graph, train_mask, {}));  // train_mask: a DistTensor over edges
 //   EdgeLoaderOptions options{.batch_size = 1024, .sampling = spec};      // 1024 edges of this rank
 //   ASSIGN_OR_RETURN(auto loader, DistEdgeDataLoader::Make(*graph, std::move(mine), options, collate));
 //
 // Not a collective operation: each rank computes its share without communicating with other ranks. Every edge is in the
-// share of exactly one rank. Memory: the share, plus edges_per_request edges or, for a mask, as many of its values.
+// share of exactly one rank. Memory: the share, plus the edges or mask values of one query (edges_per_request).
 #pragma once
 
 #include <span>
@@ -25,21 +25,21 @@ struct EdgeSplitOptions {
   // Labels and other edge columns whose rows are returned with the share (EdgeList::rows). For a named split without
   // want_ids this is the only way to read them. Each column takes one more pass over the edges of the share.
   std::vector<std::string> columns = {};
-  // Requests edge ids for a named split; shares of ids and masks always have them. Each pair of nodes in the split must
-  // be exactly one edge of the graph, or the split must give its edge number; otherwise InvalidArgument, which names
-  // the pair.
+  // Requests edge ids for a named split; shares of ids and masks always have them. If the split has no edge numbers
+  // (docs/graph-formats.md), the graph must have exactly one edge for each pair of nodes in the split; otherwise
+  // InvalidArgument, which names the pair.
   bool want_ids = false;
 };
 
 // The edges of one rank.
 struct EdgeShare {
-  EdgeList edges;        // in the order of the input; may be empty if there are more ranks than edges
+  EdgeList edges;        // in the order of the input; may be empty
   uint64_t largest = 0;  // size of the largest share; loaders use it for epochs of equal length on all ranks
 };
 
 // The functions below return the share of the rank in the graph's context, for the world size in that context.
-// InvalidArgument: a type or an edge does not exist; a column is requested, and a pair of nodes in the split is no edge
-// of the graph or several edges with different rows; or edges_per_request is 0. NotFound: there is no such column.
+// InvalidArgument: a type or an edge does not exist; a column is requested, and the graph has no edge, or several edges
+// with different rows, for a pair of nodes in the split; or edges_per_request is 0. NotFound: there is no such column.
 
 // Divides one part of a named split, in the order of the input files, without ids unless want_ids is set. kEven reads
 // only the share, kLocality the entire part. NotFound: there is no such split.

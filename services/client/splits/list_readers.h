@@ -37,7 +37,7 @@ class IdReader {
 template <class Id>
 class MaskReader {
  public:
-  // Counts the ids of each partition on the servers. Mask rows are read `rows_per_request` at a time, at least 1.
+  // Lets the servers count the ids of each partition. Mask rows are read `rows_per_request` at a time, at least 1.
   static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_request) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition(graph.CallDeadline()));
     std::vector<uint64_t> positions = {0};
@@ -104,8 +104,8 @@ inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
   const bool is_flat = mask.shape().size() == 1;
   if (has_kind && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
   return InvalidArgument("the mask '" + mask.name() + "' is a " + ToString(mask.dtype()) + " tensor of " +
-                         (has_kind ? kind + "s" : "rows other than " + kind + "s") + " with " +
-                         std::to_string(mask.shape().size()) + " dimensions, expected BOOL or U8, one value for each " +
+                         (has_kind ? kind + "s" : "rows that are not " + kind + "s") + ", with " +
+                         std::to_string(mask.shape().size()) + " dimensions; expected BOOL or U8, one value for each " +
                          kind + " of a type");
 }
 

@@ -1,5 +1,5 @@
-// For kLocality with P partitions and W ranks, item number i of partition p belongs to rank p mod W + (i mod T) * P. If
-// W > P, T is the number of ranks r with r mod P = p, which is at least 1; otherwise T is 1.
+// For kLocality with P partitions and W ranks, T ranks take turns with the items of partition p: item number i belongs
+// to rank p mod W + (i mod T) * P. If W > P, T is the number of ranks r with r mod P = p; otherwise T is 1.
 #include "services/client/splits/split_shares.h"
 
 #include <algorithm>

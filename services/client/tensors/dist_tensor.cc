@@ -1,6 +1,6 @@
-// sampler::PartitionedTensors routes reads and writes to the owners of rows. DistTensor adds the ownership of rows (the
-// handle that created a scoped tensor drops its rows), a default deadline (DistGraph::CallDeadline) and attachment as a
-// column.
+// sampler::PartitionedTensors routes reads and writes of rows to their partitions. DistTensor adds the ownership of
+// rows (the handle that created a scoped tensor drops its rows), a default deadline (DistGraph::CallDeadline) and
+// attachment as a column.
 #include "services/client/tensors/dist_tensor.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr const char* kAnonymousStream = "anonymous";
 Status NotFoundToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable(
-      "rows of a tensor are lost, because a server or a program that held them has ended; restart the program: " +
+      "rows of a tensor are lost: a server or the program that created them has ended; restart this program: " +
       status.message());
 }
 

@@ -43,8 +43,8 @@ struct DistTensorOptions {
 
 // A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
 // process at a time may assign a row (WriteRows); any number of processes may make accumulating writes concurrently.
-// Thread-safe except for moving, Keep, AttachAs and Detach. Calls with a deadline argument end at the deadline, by
-// default the call_timeout of the graph's context from now, or when the deadline's stop is requested. After
+// Thread-safe except for moving, Keep, AttachAs and Detach. Calls with a deadline argument end at the deadline or when
+// the deadline's stop is requested; without the argument they end after the call_timeout of the graph's context. After
 // DeadlineExceeded or Cancelled a write may or may not have been applied. The handle holds a reference to the graph,
 // whose destructor waits up to 10 seconds for rows that are being dropped.
 class DistTensor {

@@ -65,7 +65,7 @@ Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vec
   return Status();
 }
 
-// Reads at most edges_per_request_ edges. It may stop between any two edges of a destination (edges_into_next_).
+// Reads at most edges_per_request_ edges. It may stop between any two edges of a destination (edges_read_of_next_).
 Status RowOrder::ReadEdges() {
   const EdgeTypeId type(rows_.type);
   const NodeTypeId destination_type = graph_.schema().DestinationOf(type);
@@ -81,7 +81,7 @@ Status RowOrder::ReadEdges() {
   while (next_destination_ < destinations_.size() && edges.size() < edges_per_request_) {
     const GlobalNodeId destination = destinations_[next_destination_];
     const uint32_t partition = graph_.book().OwnerOf(destination_type, destination).value;
-    const uint64_t unread = degrees_.values<uint32_t>()[next_destination_] - edges_into_next_;
+    const uint64_t unread = degrees_.values<uint32_t>()[next_destination_] - edges_read_of_next_;
     const uint64_t count = std::min(unread, edges_per_request_ - edges.size());
     if (count > graph_.book().EdgeFirst(type)[partition + 1] - next_edges_[partition]) {
       return Internal("partition " + std::to_string(partition) +
@@ -90,9 +90,9 @@ Status RowOrder::ReadEdges() {
     for (uint64_t i = 0; i < count; ++i) edges.emplace_back(next_edges_[partition]++);
     destinations.insert(destinations.end(), count, destination);
     original_destinations.insert(original_destinations.end(), count, first_original + next_destination_);
-    edges_into_next_ += count;
+    edges_read_of_next_ += count;
     if (count < unread) break;
-    edges_into_next_ = 0;
+    edges_read_of_next_ = 0;
     ++next_destination_;
   }
   return edges.empty() ? Status() : AddEdges(edges, destinations, original_destinations);

@@ -45,7 +45,7 @@ class RowOrder {
   std::vector<GlobalNodeId> destinations_;  // current group of destinations, in the order of original ids
   Tensor degrees_;                          // U32 [destinations_.size()]: their in-degrees
   size_t next_destination_ = 0;             // index of the first destination whose in-edges are not all read
-  uint64_t edges_into_next_ = 0;            // number of in-edges of that destination that are read
+  uint64_t edges_read_of_next_ = 0;         // number of in-edges of that destination that are read
   std::vector<uint64_t> next_edges_;        // by partition: global id of the next edge to read
   std::vector<GlobalRowId> edges_;          // edges that are read but not returned yet
   uint64_t endpoint_hash_ = 0;

@@ -1,6 +1,7 @@
-// A saved embedding is one manifest entry for the values of the rows and, unless the optimizer has no state, a second
-// entry for the optimizer state. Both entries have the same number of files with the same rows. SavedRowsReader reads
-// both entries together, file by file; RestoreSome writes the rows of one file per call.
+// A saved embedding is one manifest entry for the values of the rows and, unless StateRowWidth is 0, a second entry for
+// their state (F32 weights if the values are rounded, then the optimizer's state). Both entries have the same number of
+// files with the same rows. SavedRowsReader reads both entries together, file by file; RestoreSome writes the rows of
+// one file per call.
 #include "services/client/tensors/saved_embeddings.h"
 
 #include <utility>
@@ -19,12 +20,12 @@ Entries MakeEntries(const format::SavedEmbeddingEntry& saved) {
   return entries;
 }
 
-// Returns a description such as "1000 F32 rows of nodes/author, 64 values and 128 of state, by Adam". CheckFits
-// compares two of them.
+// Returns a description such as "1000 F32 rows of nodes/author, each with 64 values and 128 F32 values of state for
+// Adam". CheckFits compares two of them.
 std::string DescribeRows(const std::string& rows, uint64_t num_rows, DType dtype, int64_t width, int64_t state_width,
                          const std::string& optimizer) {
-  return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", " + std::to_string(width) +
-         " values and " + std::to_string(state_width) + " of state, by " + optimizer;
+  return std::to_string(num_rows) + " " + ToString(dtype) + " rows of " + rows + ", each with " +
+         std::to_string(width) + " values and " + std::to_string(state_width) + " F32 values of state for " + optimizer;
 }
 
 int64_t RowWidth(const format::SavedTensorEntry& entry) { return entry.row_shape.front(); }
@@ -61,7 +62,7 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Source>(new Source{graph, std::move(at), uri, saved})));
   }
-  return NotFound(what + ": no embedding of that name and of " + rows + " is saved there; there are " +
+  return NotFound(what + ": no embedding with this name and the rows " + rows + " is saved there; saved embeddings: " +
                   (others.empty() ? "none" : others));
 }
 

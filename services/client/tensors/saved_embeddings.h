@@ -9,8 +9,8 @@
 //   ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph->embeddings(), *group, options,
 //                                                          saved.get()));  // all ranks
 //
-// The class is not in client/embedding/, because reading the files needs a store and the order of original ids.
-// EmbeddingTable depends only on the interfaces of sampler and uses a saved embedding as sampler::SavedLearnableRows.
+// The class is not in client/embedding/, which depends only on the interfaces of sampler: reading the files also needs
+// a store and row_order.h. EmbeddingTable uses a saved embedding through its base class sampler::SavedLearnableRows.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class SavedEmbedding final : public sampler::SavedLearnableRows {
   uint64_t version() const override;
   Status CheckFits(const sampler::EmbeddingSpec& spec) const override;
   // Restores the rows of the next file and returns true, or returns false if all files had been restored before.
-  // DataLoss: a file is missing or damaged. FailedPrecondition, after the last file, for rows of edges: the graph's
-  // edges or their order differ from those of the graph for which the rows were saved. After false or an error the next
-  // call starts from the first file.
+  // DataLoss: a file is missing or damaged. For rows of edges, the call after the last file returns FailedPrecondition
+  // if the graph's edges or their order differ from those of the graph for which the rows were saved. After false or an
+  // error the next call starts from the first file.
   Result<bool> RestoreSome(sampler::EmbeddingStore& store, const sampler::EmbeddingSpec& spec,
                            Deadline deadline) override;
 

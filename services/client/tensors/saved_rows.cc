@@ -14,7 +14,7 @@
 namespace espalier::client {
 namespace {
 
-// Largest number of rows per file; narrow rows would reach bytes_per_file only with more rows.
+// Largest number of rows per file. Files of narrow rows reach this limit before they reach bytes_per_file.
 constexpr uint64_t kMaxRowsPerFile = uint64_t{1} << 22;
 
 // Returns the number with leading zeros, at least five digits.
@@ -156,8 +156,8 @@ Result<std::unique_ptr<SavedRowsReader>> SavedRowsReader::Open(const DistGraph& 
   RETURN_IF_ERROR(sampler::CheckRowSpace(rows, graph.book()));
   const uint64_t num_rows = graph.partitions().tensors().NumRows(rows);
   if (num_rows != first.num_rows) {
-    return DifferentGraphError(
-        first, "it has " + std::to_string(first.num_rows) + " rows, the loaded graph has " + std::to_string(num_rows));
+    return DifferentGraphError(first, "the saved tensor has " + std::to_string(first.num_rows) +
+                                          " rows, the loaded graph has " + std::to_string(num_rows));
   }
   return std::unique_ptr<SavedRowsReader>(new SavedRowsReader(graph, at, std::move(entries), rows));
 }

@@ -44,8 +44,8 @@ class SavedRowsWriter {
     std::function<Result<Tensor>(std::span<const GlobalRowId> rows)> read;
   };
 
-  // Writes all columns of all rows in the order of RowOrder, which does not depend on the partitioning. For each file,
-  // the columns are read and written one after another.
+  // Writes all rows of `columns` in the order of RowOrder, which does not depend on the partitioning. The rows of one
+  // file are read and written for each column in turn, before those of the next file.
   Status PutRows(const DistGraph& graph, const RowSpace& rows, const std::vector<Column>& columns,
                  size_t bytes_per_file);
 
@@ -71,9 +71,9 @@ class SavedRowsReader {
                                                        std::vector<format::SavedTensorEntry> entries);
 
   const RowSpace& rows() const { return rows_; }
-  // Returns the next piece, the rows of one file; nullopt after the last. DataLoss: a file is missing or damaged.
-  // FailedPrecondition, after the last piece, for rows of edges: the graph's edges or their order differ from those of
-  // the graph for which the rows were saved.
+  // Returns the next piece, the rows of one file; nullopt after the last. DataLoss: a file is missing or damaged. For
+  // rows of edges, the call after the last piece returns FailedPrecondition if the graph's edges or their order differ
+  // from those of the graph for which the rows were saved.
   Result<std::optional<Piece>> Next();
 
  private:

@@ -37,7 +37,7 @@ struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned int magic = 0xcafebeef;
   unsigned int version = 21700;
-  int blocking = 0;  // functions return kNcclInProgress instead of waiting
+  int blocking = 0;  // 0: functions return kNcclInProgress instead of waiting
   int cga_cluster_size = INT_MIN;
   int min_ctas = INT_MIN;
   int max_ctas = INT_MIN;

@@ -47,7 +47,7 @@ class NcclCollective final : public ForwardingCollective {
   NcclCollective(std::unique_ptr<Collective> group, std::unique_ptr<NcclLibrary> library,
                  std::unique_ptr<NcclCommunicator> communicator)
       : ForwardingCollective(std::move(group)), library_(std::move(library)), communicator_(std::move(communicator)) {}
-  // Leaves the group before the communicator is aborted, so that other ranks stop waiting first.
+  // Leaves the group before the communicator is aborted, so that other ranks do not wait for the abort.
   ~NcclCollective() override { DestroyGroup(); }
 
   const char* backend() const override { return backend_.c_str(); }
@@ -143,7 +143,7 @@ class NcclConnector {
     if (hosts.size() == 1 || options_.allow_other_hosts) return Status();
     return FailedPrecondition(
         "the trainers are on " + std::to_string(hosts.size()) +
-        " hosts or in as many containers, between which NCCL sends in plaintext; --collective nccl allows it");
+        " different hosts or containers, and NCCL sends in plaintext between them; --collective nccl allows this");
   }
 
   Status ShareId() {

@@ -171,8 +171,8 @@ TEST_F(NcclCollectiveTest, RanksOnSeveralHostsNeedPermission) {
     options.host = "host " + std::to_string(rank);
     options.device = 0;  // the same address, of another machine
   };
-  EXPECT_EQ(Refused(2, own_host), FailedPrecondition("the trainers are on 2 hosts or in as many containers, between "
-                                                     "which NCCL sends in plaintext; --collective nccl allows it"));
+  EXPECT_EQ(Refused(2, own_host), FailedPrecondition("the trainers are on 2 different hosts or containers, and NCCL "
+                                                     "sends in plaintext between them; --collective nccl allows this"));
   for (auto& connection : ConnectRanks(MakeInProcessGroup(2), [&](uint32_t rank, NcclOptions&options) {
          own_host(rank, options);
          options.device = static_cast<int>(rank);  // the fake has one machine

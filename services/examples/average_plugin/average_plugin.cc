@@ -54,7 +54,7 @@ Owned CollectOwned(const Context& context, const ParsedRequest& parsed, size_t b
 }
 
 // Request: "NODETYPE TENSOR SHARE", ids, and a row (F32) for each id. Replaces the row r of each id in the tensor with
-// r + SHARE * (row - r). Returns the number of rows that this partition has changed.
+// r + SHARE * (s - r), where s is the row in the request. Returns the number of rows that this partition has changed.
 std::string Push(const Context& context, std::string_view request) {
   const ParsedRequest parsed = Parse(context, request);
   const Tensor averages = context.node_tensor(parsed.node_type, parsed.tensor);

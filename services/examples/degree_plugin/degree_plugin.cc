@@ -1,4 +1,4 @@
-// A server plugin that counts nodes by in-degree and finds the nodes with the largest features
+// A server plugin that counts nodes by in-degree and finds the nodes with the largest values of a feature
 // (docs/server-plugins.md).
 // [example]
 #include <cmath>
@@ -35,7 +35,7 @@ std::string TopRows(const Context& context, std::string_view request) {
   const uint32_t type = context.FindNodeType(node_type);
   const Array ids = context.nodes(type).original_ids;
   const Array rows = context.node_column(type, column);
-  if (element >= rows.row_size()) throw BadRequest("rows have " + std::to_string(rows.row_size()) + " elements");
+  if (element >= rows.row_size()) throw BadRequest("expected an element below " + std::to_string(rows.row_size()));
   const std::span<const float> values = rows.values<float>();  // throws if the column is not F32
 
   std::priority_queue<std::pair<float, uint64_t>> best;  // (-value, id): the smallest value is on top

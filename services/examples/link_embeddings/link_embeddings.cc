@@ -57,11 +57,12 @@ Result<std::unique_ptr<DistEdgeDataLoader>> MakeLoader(const DistGraph& graph, c
 // point in the same direction.
 torch::Tensor ComputeLoss(const sampler::LinkSeeds& links, const torch::Tensor& rows) {
   const torch::Tensor sources = rows.index_select(0, ToIndices(links.sources));
-  const torch::Tensor ends = rows.index_select(0, ToIndices(links.destinations));
-  const torch::Tensor others = rows.index_select(0, ToIndices(links.negative_destinations));
-  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: the negative is an edge of the batch
-  const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
-  return torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
+  const torch::Tensor destinations = rows.index_select(0, ToIndices(links.destinations));
+  const torch::Tensor negatives = rows.index_select(0, ToIndices(links.negative_destinations));
+  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: the negative is an edge of the global batch
+  const torch::Tensor negative_weights = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
+  return torch::softplus(-(sources * destinations).sum(1)).sum() +
+         (torch::softplus((sources * negatives).sum(1)) * negative_weights).sum();
 }
 
 // Adds 1 to the counter of each endpoint in the batch. All ranks add to the same counters.

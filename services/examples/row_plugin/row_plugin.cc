@@ -8,7 +8,7 @@
 using namespace espalier::plugin;
 
 // Arguments: "LONGEST". Fills each row with the positional encoding of its node's original id (Vaswani et al. 2017):
-// columns 2 k and 2 k + 1 are the sine and the cosine of id / LONGEST^(2 k / width). Wavelengths range from 2 pi to
+// elements 2 k and 2 k + 1 are the sine and the cosine of id / LONGEST^(2 k / width). Wavelengths range from 2 pi to
 // 2 pi LONGEST^(2 k / width) for the last k, which is almost 2 pi LONGEST in wide rows.
 void Sinusoids(const Context& context, const Rows& rows) {
   const std::string_view text = rows.arguments();
@@ -22,10 +22,10 @@ void Sinusoids(const Context& context, const Rows& rows) {
   for (size_t row = 0; row < rows.original_ids().size(); ++row) {
     context.ThrowIfCallerGone();
     const auto id = static_cast<double>(rows.original_ids()[row]);
-    for (size_t column = 0; column < width; ++column) {
-      const double share = static_cast<double>(column / 2 * 2) / static_cast<double>(width);
-      const double angle = id / std::pow(longest, share);
-      values[row * width + column] = static_cast<float>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    for (size_t element = 0; element < width; ++element) {
+      const double exponent = static_cast<double>(element / 2 * 2) / static_cast<double>(width);
+      const double angle = id / std::pow(longest, exponent);
+      values[row * width + element] = static_cast<float>(element % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
 }

@@ -75,8 +75,8 @@ bool IsBetter(const CheckpointMetric& a, const CheckpointMetric& b) {
 // The metric of a diverged run may be NaN, which cannot be compared.
 bool HasMetric(const CheckpointMetric& metric) { return metric.value.has_value() && !std::isnan(*metric.value); }
 
-// Returns the checkpoint with the best metric, and the newest of several with the same value; null if no checkpoint has
-// a metric.
+// Returns the checkpoint with the best metric; if several have the same value, the newest of them; null if none has a
+// metric.
 const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& oldest_first) {
   const CheckpointListing* best = nullptr;
   for (const CheckpointListing* listing : oldest_first) {
@@ -88,7 +88,7 @@ const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& o
   return best;
 }
 
-// The checkpoints up to `own` that PruneCheckpoints keeps and removes.
+// Which of the checkpoints up to `own` PruneCheckpoints keeps, and which it removes.
 struct Selection {
   std::vector<CheckpointListing*> kept;             // complete checkpoints
   std::vector<const CheckpointListing*> to_remove;  // complete and incomplete checkpoints, oldest first
@@ -142,7 +142,7 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
 
 struct NewestOfList {
   NewestCheckpoint found;
-  bool lacks_newer = false;  // a checkpoint newer than the loaded one was listed, but removed before it was read
+  bool newer_was_removed = false;  // a checkpoint newer than the loaded one was removed between listing and reading
 };
 
 Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
@@ -150,7 +150,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
   NewestOfList newest;
   for (auto listing = listings.rbegin(); listing != listings.rend(); ++listing) {
     if (listing->id.incarnation > up_to_incarnation) continue;
-    newest.lacks_newer = newest.lacks_newer || listing->was_removed_meanwhile;
+    newest.newer_was_removed = newest.newer_was_removed || listing->was_removed_meanwhile;
     if (listing->state == CheckpointState::kIncomplete) continue;
     Status problem = listing->problem;
     if (problem.ok()) {
@@ -161,7 +161,7 @@ Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, u
       }
       if (!IsCheckpointCorruption(loaded.status().code())) return loaded.status();
       if (loaded.status().code() == StatusCode::kNotFound) {  // removed after it was listed with all files
-        newest.lacks_newer = true;
+        newest.newer_was_removed = true;
         continue;
       }
       problem = loaded.status();
@@ -201,7 +201,7 @@ Result<NewestCheckpoint> LoadNewestCheckpoint(ObjectStore& store, const std::str
   NewestOfList newest;
   for (int list = 1; list <= kMaxLists; ++list) {
     ASSIGN_OR_RETURN(newest, FindNewest(store, prefix, up_to_incarnation));
-    if (!newest.lacks_newer) return std::move(newest.found);
+    if (!newest.newer_was_removed) return std::move(newest.found);
     if (list < kMaxLists) Clock::Real().SleepFor(std::chrono::milliseconds(50) * (1 << list));
   }
   if (newest.found.loaded.has_value()) return std::move(newest.found);

@@ -27,8 +27,8 @@ struct CheckpointListing {
   bool was_removed_meanwhile = false;  // kIncomplete: the manifest was listed, but removed before it could be read
 };
 
-// Returns true if an error that was returned for reading a checkpoint means that its stored content is corrupt, and
-// false if it means that the store could not be read.
+// Takes the code of an error from reading a checkpoint. Returns true if the stored content is corrupt, and false if the
+// store could not be read.
 bool IsCheckpointCorruption(StatusCode code);
 
 // Returns all checkpoints directly below `prefix`, oldest first. Reads manifests, but verifies no checksums. Ignores
@@ -57,8 +57,8 @@ struct CheckpointPlace {
   std::string prefix;          // key prefix in the store
 };
 // Finds the checkpoints at a URI of the user. `prefix` is the URI's key prefix: the folder of one checkpoint, a folder
-// of checkpoints, or a folder that contains checkpoints/. Returns NotFound if it is none of the three, or
-// an incomplete checkpoint.
+// of checkpoints, or a folder that contains checkpoints/. Returns NotFound if it is an incomplete checkpoint or none
+// of these three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
 // Returns the manifest of the checkpoint at `prefix` (as for FindCheckpoints), or of the newest complete checkpoint if

@@ -181,7 +181,7 @@ Status ReadPosition(const JsonFields& document, CheckpointManifest* manifest) {
   const uint64_t steps = uint64_t{manifest->epoch} * manifest->steps_per_epoch + manifest->next_step;
   if (manifest->id.global_step != steps) {
     return document.InvalidField("global_step",
-                                 "expected " + std::to_string(steps) + ", the step of 'epoch' and 'next_step'");
+                                 "expected " + std::to_string(steps) + ": epoch * steps_per_epoch + next_step");
   }
   ASSIGN_OR_RETURN(const std::string end, document.Text("end"));
   for (const CheckpointEnd known :

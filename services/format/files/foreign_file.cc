@@ -71,7 +71,7 @@ std::string ToString(FileKind kind) {
     case FileKind::kUnknown: return "";
     case FileKind::kTorchSave: return "a file of torch.save";
     case FileKind::kTorchScript: return "a TorchScript archive (torch.jit.save)";
-    case FileKind::kPickle: return "a pickle (torch.save before PyTorch 1.6)";
+    case FileKind::kPickle: return "a pickle (as torch.save wrote before PyTorch 1.6)";
     case FileKind::kZip: return "a zip archive";
     case FileKind::kTruncatedZip: return "a truncated zip archive";
     case FileKind::kNpy: return "a .npy array";

@@ -25,7 +25,7 @@ enum class FileKind {
 // The parts of a file from which its kind is detected.
 struct FileEnds {
   std::span<const std::byte> head;  // the first kHeadBytes, or the whole file if it is shorter
-  std::span<const std::byte> tail;  // the last kTailBytes, or the whole file if it is shorter
+  std::span<const std::byte> tail;  // the last kTailBytes, or the whole file if it is shorter; used for zip archives
   uint64_t size_bytes = 0;          // of the file
 
   static constexpr size_t kHeadBytes = 16;

@@ -69,9 +69,10 @@ TEST(ForeignFileTest, NamesExpectedModelFile) {
   }
   EXPECT_TRUE(CheckIsTorchScript(FileKind::kTorchScript).ok());
   EXPECT_TRUE(CheckIsModelFile(FileKind::kSafetensors).ok());
-  EXPECT_THAT(CheckIsModelFile(FileKind::kTorchScript).message(), HasSubstr("spec.training.model.type: TorchScript"));
+  EXPECT_THAT(CheckIsModelFile(FileKind::kTorchScript).message(),
+              HasSubstr("set spec.training.model.type to TorchScript"));
   EXPECT_THAT(CheckIsModelFile(FileKind::kTruncatedZip).message(),
-              HasSubstr("a truncated zip archive: this type of model reads"));
+              HasSubstr("a truncated zip archive: built-in models read"));
 }
 
 TEST(ForeignFileTest, NamesOtherSafetensors) {
@@ -79,7 +80,7 @@ TEST(ForeignFileTest, NamesOtherSafetensors) {
                                          HasSubstr("safetensors.torch.save_file")));
   EXPECT_THAT(ErrorOf(kTorchScript),
               HasSubstr("this is a TorchScript archive (torch.jit.save): expected a safetensors file"));
-  EXPECT_THAT(ErrorOf(kLegacy), HasSubstr("this is a pickle (torch.save before PyTorch 1.6)"));
+  EXPECT_THAT(ErrorOf(kLegacy), HasSubstr("this is a pickle (as torch.save wrote before PyTorch 1.6)"));
   EXPECT_THAT(ErrorOf("\x89HDF\r\n\x1a\n and more"), HasSubstr("this is an HDF5 file"));
   EXPECT_THAT(ErrorOf("something else"), HasSubstr("DATA_LOSS: the header length is"));
 }

@@ -14,7 +14,8 @@ Status CheckIsTorchScript(FileKind kind) {
     remedy = "; load the file in Python and write the module with torch.jit.script(module).save(PATH)";
   } else if (kind == FileKind::kSafetensors) {
     remedy =
-        "; a safetensors file has parameters, but no program: for a built-in model, set its spec.training.model.type";
+        "; a safetensors file has parameters, but no program: if they are of a built-in model, set "
+        "spec.training.model.type to its type";
   }
   return InvalidArgument("is " + ToString(kind) + ": expected a TorchScript archive" + remedy);
 }
@@ -23,8 +24,8 @@ Status CheckIsModelFile(FileKind kind) {
   if (kind == FileKind::kUnknown || kind == FileKind::kSafetensors) return Status();
   const bool is_script = kind == FileKind::kTorchScript;
   return InvalidArgument("is " + ToString(kind) + ": " +
-                         (is_script ? "spec.training.model.type: TorchScript reads it; " : "") +
-                         "this type of model reads files that a run wrote to model/ (*.safetensors)" +
+                         (is_script ? "set spec.training.model.type to TorchScript to use it; " : "") +
+                         "built-in models read files that a run wrote to model/ (*.safetensors)" +
                          (is_script ? "" : "; for your own PyTorch module, use type TorchScript"));
 }
 

@@ -39,7 +39,7 @@ class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
 
-  // Skips blanks. Consumes the next character and returns true if it is `expected`.
+  // Skips blanks. If the next character is `expected`, consumes it and returns true.
   bool Take(char expected) {
     SkipBlanks();
     if (at_ >= text_.size() || text_[at_] != expected) return false;

@@ -34,8 +34,8 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file);
 // bfloat16, so BF16 may be declared for a header with U16; the header's dtype is then changed to BF16.
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header);
 
-// Returns a version 1.0 header for C order, padded so that the data starts at a multiple of 64 bytes. The dtype of BF16
-// is '<u2'. Returns InvalidArgument if the dictionary is longer than 2^16 - 1 bytes.
+// Returns a version 1.0 header for C order, padded so that the data starts at a multiple of 64 bytes. BF16 is written
+// as '<u2'. Returns InvalidArgument if the dictionary is longer than 2^16 - 1 bytes.
 Result<std::string> FormatNpyHeader(DType dtype, const std::vector<int64_t>& shape);
 
 }  // namespace espalier::format

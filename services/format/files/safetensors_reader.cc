@@ -20,7 +20,7 @@ struct Entry {
   std::string name;
   DType dtype = DType::kU8;
   std::vector<int64_t> shape;
-  uint64_t begin = 0, end = 0;  // in the data
+  uint64_t begin = 0, end = 0;  // byte offsets in the data
 };
 
 // Rejects known formats of other programs. For files of torch.save and pickle, the message has a remedy.
@@ -45,8 +45,8 @@ Result<uint64_t> ReadHeaderLength(std::span<const std::byte> bytes, uint64_t siz
                     std::to_string(kMaxHeaderBytes) + " that are allowed");
   }
   if (length > size_bytes - kSafetensorsLengthBytes) {
-    return DataLoss("the header length is " + std::to_string(length) + " bytes, but the file has only " +
-                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " after that number");
+    return DataLoss("the header length is " + std::to_string(length) + " bytes, but only " +
+                    std::to_string(size_bytes - kSafetensorsLengthBytes) + " bytes follow the length");
   }
   return length;
 }

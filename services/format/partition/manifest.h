@@ -49,7 +49,7 @@ struct PartitionEntry {
   friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
 };
 
-// Properties of the values that a label column has in the rows of a split, interpreted as labels of one kind.
+// Properties of the values of a column in the rows of a split, if the column is used for labels of one kind.
 struct LabelFacts {
   std::string wrong = {};  // the first value that is neither a label nor missing ("row 5 is 2.5"); empty: none
   bool has_label = true;   // the training part has a label, or is empty
@@ -113,7 +113,7 @@ struct Manifest {
   Quality quality;
   double partition_seconds = 0;
   uint64_t peak_memory_bytes = 0;
-  // From partitioning, one sentence each: input that was ignored or is probably a mistake.
+  // Warnings of the partitioner, one sentence each: input that was ignored or is probably a mistake.
   std::vector<std::string> warnings = {};
 };
 

@@ -144,7 +144,8 @@ TEST(ManifestTest, RefusesDamagedScales) {
   };
   const char* const scales = "/node_types/1/columns/0/scales";
   EXPECT_EQ(with("/format_version", 1), "format_version: a column has scales, which version 1 does not have");
-  EXPECT_EQ(with("/node_types/1/columns/0/dtype", "U8"), "node_types[1].columns[0].scales: scales of U8, expected I8");
+  EXPECT_EQ(with("/node_types/1/columns/0/dtype", "U8"),
+            "node_types[1].columns[0].scales: scales for values of U8, expected I8");
   EXPECT_EQ(with(scales, {1.0}),
             "node_types[1].columns[0].scales: 1 scales, expected one for each of the 2 elements of a row");
   EXPECT_THAT(with(scales, "1"), HasSubstr("node_types[1].columns[0].scales: expected a list"));

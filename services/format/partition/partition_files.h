@@ -17,7 +17,7 @@ namespace espalier::format {
 // Reads the manifest at `<prefix>/manifest.json`. Returns NotFound if there is none.
 Result<Manifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix);
 
-// Bytes of files that were copied into data_dir because they could not be mapped in the store.
+// Bytes of the files that are read from copies in data_dir because they cannot be mapped in the store.
 struct CopiedBytes {
   uint64_t found = 0;    // a copy existed already
   uint64_t fetched = 0;  // the copy was downloaded
@@ -29,7 +29,7 @@ enum class Checksums {
   kSkip,
   kCompare,
   // Like kCompare, but only one process verifies a copy in data_dir: the others skip the verification as long as a
-  // process that downloaded the copy, or loaded it with kCompareOnce, still uses the copy.
+  // process that loaded the copy with kCompareOnce still uses it.
   kCompareOnce,
 };
 
@@ -76,8 +76,8 @@ std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> MakeOrig
 // Writes the four files of one partition to `<prefix>/<attempt>/part-NNNNN/` and returns their entries. `attempt`
 // (Manifest::attempt) is unique to one try to make the partitioning, by one partitioner or by a group of them. Returns
 // InvalidArgument if `partition` lacks a type of `book`.
-// `stop_requested`, unless null, is called before every 8 MiB; if it returns true, Cancelled is returned, and the files
-// that are complete remain in the store.
+// `stop_requested`, unless null, is called before each chunk of at most 8 MiB; if it returns true, Cancelled is
+// returned, and the files that are complete remain in the store.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
                                       const std::string& attempt, const graph::PartitionBook& book,
                                       const graph::Partition& partition,

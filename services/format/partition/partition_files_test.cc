@@ -399,7 +399,7 @@ INSTANTIATE_TEST_SUITE_P(
                       [](P* p) {
                         p->nodes[1].columns["feat"] = Tensor::Zeros(DType::kF32, {2, 2});
                       }},
-        BrokenPromise{"columns/paper/feat: expected F32 with 3 rows of the manifest's shape",
+        BrokenPromise{"columns/paper/feat: expected F32 with 3 rows of the manifest's row_shape",
                       [](P* p) {
                         p->nodes[1].columns["feat"] = Tensor::Zeros(DType::kF32, {3, 3});
                       }},

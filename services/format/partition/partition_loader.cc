@@ -63,7 +63,8 @@ class PartitionLoader {
   // Maps one file, verifies it, and passes its tensors to `take`. Errors name the file.
   template <class TakeTensors>
   Status Read(const FileEntry& entry, const char* part, const TakeTensors& take) {
-    if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop before " + entry.key);
+    if (options_.stop_requested && options_.stop_requested())
+      return Cancelled("asked to stop before reading " + entry.key);
     ASSIGN_OR_RETURN(const LocalFile file, copies_.Get(entry));
     const std::string& path = file.path;
     ASSIGN_OR_RETURN(const auto mapped, MappedFile::Open(path, entry.size_bytes));

@@ -176,7 +176,7 @@ Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uin
   shape.insert(shape.end(), entry.row_shape.begin(), entry.row_shape.end());
   if (column.dtype() != entry.dtype || column.shape() != shape) {
     return DataLoss(name + ": expected " + ToString(entry.dtype) + " with " + std::to_string(num_rows) +
-                    " rows of the manifest's shape, found " + column.ToString());
+                    " rows of the manifest's row_shape, found " + column.ToString());
   }
   if (column.dtype() != DType::kBool) return column;
   // Reading a byte other than 0 or 1 as a bool is undefined behavior.

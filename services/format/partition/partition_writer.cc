@@ -1,6 +1,6 @@
 // Each of the four files of a partition is a safetensors file that is hashed while it is written, so that the data is
-// read once. Files go into the folder of an attempt; attempts of several partitioners have different names.
-// CommitManifest decides between them with PutIfAbsent.
+// read once. Each attempt writes into a folder of its own. If several attempts commit, CommitManifest decides between
+// them with PutIfAbsent.
 #include <algorithm>
 
 #include "services/format/files/checksum.h"

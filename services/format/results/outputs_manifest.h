@@ -63,7 +63,7 @@ Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectSto
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
 // Writes `result.json`, a copy of the result in the manifest that users can read directly. Call it after CommitOutputs
-// has succeeded, so that an older incarnation cannot overwrite it.
+// has succeeded, so that an older incarnation cannot overwrite a newer result.
 Status WriteResultJson(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
 // Deletes the files of all incarnations before `incarnation`. Call it after CommitOutputs has succeeded: until then,

@@ -52,8 +52,8 @@ Result<bool> IsSavedTensorsManifest(storage::ObjectStore& store, const storage::
   return text->starts_with(std::string("{\"format\":\"") + kSavedTensorsFormatName + '"');
 }
 
-// Returns 1 or 0 for each manifest. Sends one request per manifest, several in parallel. Stops at an error; of several
-// errors, returns the first in the order of the manifests.
+// Returns 1 for each manifest of saved tensors and 0 for each other one. Sends one request per manifest, several in
+// parallel. Stops at an error; of several errors, returns the first in the order of the manifests.
 Result<std::vector<uint8_t>> AreSavedTensorsManifests(storage::ObjectStore& store,
                                                       const std::vector<storage::ObjectInfo>& manifests) {
   std::vector<Result<bool>> answers(manifests.size(), false);
@@ -108,7 +108,8 @@ Result<std::vector<int64_t>> RowShapeFrom(const JsonFields& fields, DType dtype)
   ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths, fields.UnsignedList("row_shape"));
   std::vector<int64_t> shape;
   for (const uint64_t length : lengths) {
-    if (length > uint64_t{std::numeric_limits<int64_t>::max()}) return fields.InvalidField("row_shape", "2^63 or more");
+    if (length > uint64_t{std::numeric_limits<int64_t>::max()})
+      return fields.InvalidField("row_shape", "a dimension is 2^63 or more");
     shape.push_back(static_cast<int64_t>(length));
   }
   const Result<int64_t> count = CheckedElementCount(shape, ItemSize(dtype));
@@ -155,7 +156,8 @@ Result<SavedEmbeddingEntry> EmbeddingFrom(const JsonFields& fields) {
   const bool matches_values = embedding.state->rows == embedding.values.rows &&
                               embedding.state->num_rows == embedding.values.num_rows &&
                               embedding.state->files.size() == embedding.values.files.size();
-  if (!matches_values) return fields.InvalidField("state", "expected the rows of the values, in as many files");
+  if (!matches_values)
+    return fields.InvalidField("state", "expected the rows of the values, in as many files as the values");
   return embedding;
 }
 
@@ -239,7 +241,7 @@ Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder
                           uint64_t max_bytes) {
   const std::string text = SavedTensorsToJson(manifest);
   if (const Status size = CheckManifestSize(text, max_bytes); !size.ok()) {
-    return InvalidArgument(size.message() + "; save fewer or shorter notes, or larger files");
+    return InvalidArgument(size.message() + "; save fewer or shorter notes, or fewer and larger files");
   }
   const Result<SavedTensorsManifest> back = SavedTensorsFromJson(text);
   if (!back.ok()) return back.status();

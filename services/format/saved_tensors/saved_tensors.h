@@ -39,8 +39,8 @@ struct SavedEmbeddingEntry {
   uint64_t version = 0;   // number of steps applied to the rows
   std::string optimizer;  // the optimizer of `state`: "Adam"
   SavedTensorEntry values;
-  // F32 state of the same rows, in as many files as the values: the master weights if the values are rounded from them,
-  // followed by the state of the optimizer. nullopt: there is no state.
+  // One F32 row for each row of the values, in as many files as the values: the master weights if the values are
+  // rounded from them, followed by the state of the optimizer. nullopt: there is neither.
   std::optional<SavedTensorEntry> state;
   friend bool operator==(const SavedEmbeddingEntry&, const SavedEmbeddingEntry&) = default;
 };

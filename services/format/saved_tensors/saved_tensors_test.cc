@@ -107,7 +107,8 @@ TEST(SavedTensorsFormatTest, AManifestThatIsTooLargeToBeReadIsNotWritten) {
   const Status refused = CommitSavedTensors(store, kSavedFolder, manifest, size_bytes - 1);
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(refused.message(), "the manifest has " + std::to_string(size_bytes) + " bytes: expected at most " +
-                                   std::to_string(size_bytes - 1) + "; save fewer or shorter notes, or larger files");
+                                   std::to_string(size_bytes - 1) +
+                                   "; save fewer or shorter notes, or fewer and larger files");
   EXPECT_TRUE(CheckNothingIsSaved(store, kSavedFolder).ok());
   EXPECT_TRUE(CommitSavedTensors(store, kSavedFolder, manifest, size_bytes).ok());
 }

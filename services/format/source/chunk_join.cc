@@ -1,7 +1,7 @@
 // The readers append the rows of one chunk after the other to a joined array (JoinedArray). NumPy chunks are mapped;
 // all are checked and their rows counted before the first one is copied. CSV chunks are parsed. The dtype of a CSV
-// column is known only after the last chunk: with a scratch folder, its chunks are read twice. Without one, the parsed
-// chunks of columns and edges are kept in memory and joined after the last one.
+// column is known only after the last chunk: with a scratch folder, its chunks are read twice. Without a scratch
+// folder, the parsed CSV chunks of columns and edges are kept in memory and joined after the last chunk.
 #include "services/format/source/chunk_join.h"
 
 #include <algorithm>
@@ -221,7 +221,7 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray&
 Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                       const ChunkReading& reading) {
   ASSIGN_OR_RETURN(const Tensor first, ReadNpy(PathTo(reading, array.files[0])));
-  // An empty chunk may have another shape and dtype: numpy.array([]) is F64 [0].
+  // If all chunks are empty, any shape and dtype is valid: numpy.array([]) is F64 [0].
   if (rows.count == 0 && first.num_elements() == 0) {
     bool all_are_empty = true;
     for (size_t i = 1; i < array.files.size() && all_are_empty; ++i) {

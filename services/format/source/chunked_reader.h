@@ -12,8 +12,8 @@ namespace espalier::format {
 inline constexpr char kMaskSplit[] = "masks";
 
 // Reads all node and edge types with all their columns. The columns train_mask, val_mask and test_mask are masks if
-// they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". A
-// type with both a mask and a column of such a name that is not a mask gets no split, and options.warnings gets the
+// they have one integer or BOOL per row. The rows of a type that are not 0 in its masks form its split "masks". If a
+// type has a mask, but another of these columns is not a mask, the type gets no split, and options.warnings gets the
 // reason. With a `scratch_folder`, arrays of several chunks are joined in unnamed, mapped files there, so that memory
 // holds only one chunk at a time, besides the splits. The graph is not validated.
 Result<graph::SourceGraph> ReadChunked(const SourceReadOptions& options, const std::string& scratch_folder = "");

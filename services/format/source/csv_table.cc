@@ -76,13 +76,13 @@ std::string RemedyFor(std::string_view field, std::string_view line, char delimi
   if (line.find(delimiter) == std::string_view::npos) {
     for (const char other : {';', '\t', '|', ',', ' '}) {
       if (other == delimiter || line.find(other) == std::string_view::npos) continue;
-      return std::string("; numbers are separated by ") + (delimiter == '\t' ? "tabs" : Quoted({&delimiter, 1}));
+      return std::string("; numbers must be separated by ") + (delimiter == '\t' ? "tabs" : Quoted({&delimiter, 1}));
     }
   }
   if (line_number > 1) return "";
   bool has_number = false;
   for (std::string_view rest = line; !rest.empty();) has_number = IsNumber(TakeField(rest, delimiter)) || has_number;
-  return has_number ? "" : "; files have no header line: delete it";
+  return has_number ? "" : "; if this line is a header, delete it";
 }
 
 // Returns an error unless a row has `width` fields, as the rows before it.

@@ -27,8 +27,8 @@ struct CsvOptions {
   CsvShape shape = CsvShape::kMatrix;
   std::optional<uint64_t> num_rows;  // required number of rows; reading stops at the first excess row
   char delimiter = ',';              // must not be a character of a number
-  // For label columns: a missing value (IsMissing) is read as NaN, which makes the table F32. If false, a missing value
-  // is an error.
+  // True for label columns: a missing value (IsMissing) is read as NaN, which makes the table F32. False: a missing
+  // value is an error.
   bool may_lack_values = false;
 };
 

@@ -105,10 +105,10 @@ TEST(CsvTableTest, SkipsByteOrderMarksAndBlankLines) {
 TEST(CsvTableTest, NamesTheRemedy) {
   const auto wrong = [](const std::string& text) { return Outcome(text, kNumbers); };
   EXPECT_THAT(wrong("paper,year\n1,2\n"),
-              HasSubstr("FILE:1, field 1 is 'paper': expected a number; files have no header line: delete it"));
+              HasSubstr("FILE:1, field 1 is 'paper': expected a number; if this line is a header, delete it"));
   EXPECT_THAT(wrong("1,+-2\n"), HasSubstr("field 2 is '+-2': expected a number"));
-  EXPECT_THAT(wrong("1;2\n3;4\n"), HasSubstr("'1;2': expected a number; numbers are separated by ','"));
-  EXPECT_THAT(wrong("1\t2\n3\t4\n"), HasSubstr("expected a number; numbers are separated by ','"));
+  EXPECT_THAT(wrong("1;2\n3;4\n"), HasSubstr("'1;2': expected a number; numbers must be separated by ','"));
+  EXPECT_THAT(wrong("1\t2\n3\t4\n"), HasSubstr("expected a number; numbers must be separated by ','"));
   EXPECT_THAT(wrong("\"1\",2\n"), HasSubstr("is '\"1\"': expected a number without quotes"));
   EXPECT_THAT(wrong("1,2\n3,\n"),
               HasSubstr("FILE:2, field 2 is '': expected a number; only label columns may lack values"));
@@ -188,10 +188,11 @@ TEST(CsvEdgesTest, SkipsAByteOrderMarkAndNamesTheRemedy) {
             "2 edges from 3");
   EXPECT_THAT(
       outcome("source,target\n3,1\n"),
-      HasSubstr("e.csv.gz:1: the source is 'source': expected an integer; files have no header line: delete it"));
+      HasSubstr("e.csv.gz:1: the source is 'source': expected an integer; if this line is a header, delete it"));
   EXPECT_THAT(outcome("src,dst,w\n"),
-              HasSubstr("has 3 fields: expected source,destination; files have no header line"));
-  EXPECT_THAT(outcome("3;1\n"), HasSubstr("has 1 fields: expected source,destination; numbers are separated by ','"));
+              HasSubstr("has 3 fields: expected source,destination; if this line is a header"));
+  EXPECT_THAT(outcome("3;1\n"),
+              HasSubstr("has 1 fields: expected source,destination; numbers must be separated by ','"));
   EXPECT_THAT(outcome("3,1\n4,x\n"), ::testing::EndsWith("e.csv.gz:2: the destination is 'x': expected an integer"));
 }
 
@@ -201,7 +202,7 @@ TEST(CsvIdsTest, SkipsBlanksAndAByteOrderMark) {
   ASSERT_TRUE(ids.ok()) << ids.status().ToString();
   EXPECT_THAT(*ids, ElementsAre(3, 4));
   EXPECT_THAT(ReadCsvIds(folder.Write("ids.csv", "node\n4\n"), 9, 9).status().message(),
-              HasSubstr("files have no header line"));
+              HasSubstr("if this line is a header"));
 }
 
 TEST(CsvEdgesTest, DoesNotDependOnBlocksAndThreads) {

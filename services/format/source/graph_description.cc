@@ -92,7 +92,7 @@ Result<ArrayFile> ParseArrayFile(const YAML::Node& node) {
   const bool is_npz = array.file.ends_with(".npz");
   if (is_npz == array.member.empty()) {
     return ErrorAt(node, "'" + array.file + "': " +
-                             (is_npz ? "an array of a .npz file is {file: " + array.file + ", member: <its name>}"
+                             (is_npz ? "name an array of the .npz file: {file: " + array.file + ", member: <its name>}"
                                      : "only a .npz file has members"));
   }
   return array;

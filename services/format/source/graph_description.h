@@ -19,7 +19,7 @@
 //       sources: writes-src.npy         # or two arrays [m] of one dtype
 //       destinations: writes-dst.npy
 //       original_ids: writes-ids.npy    # uint64 [m], if preprocessing removed or added edges; absent: 0 to m - 1
-//     - {type: [author, knows, author], count: 0}   # no edges: no files; with edges, `count` is optional
+//     - {type: [author, knows, author], count: 0}   # without edges, needs no files; otherwise `count` is optional
 //   splits:
 //     - name: public
 //       type: paper                     # optional if there is one node type
@@ -34,8 +34,8 @@
 //
 // A part of a split of edges is one of these arrays:
 //   integers [2, k]: sources, then destinations, of pairs that need not be in the edge list
-//   integers [3, k]: sources, destinations and original edge ids (rows of the edge list if there are no original_ids)
-//   integers [k]: rows of the edge list
+//   integers [3, k]: sources, destinations and original edge ids (row numbers if there are no original_ids)
+//   integers [k]: row numbers in the edge list
 //   bool [m]: a mask of the edge list
 // Files are named relative to the folder of graph.yaml, and must be below it. Ids are int32, int64, uint32 or uint64.
 #pragma once
@@ -69,7 +69,7 @@ struct NodeDescription {
 
 struct EdgeDescription {
   graph::CanonicalEdgeType type;
-  std::optional<uint64_t> count;  // number of edges; required, as 0, if there are neither `ids` nor `sources`
+  std::optional<uint64_t> count;  // number of edges; must be 0 if there are neither `ids` nor `sources`
   std::optional<ArrayFile> ids;   // either this, or both `sources` and `destinations`
   std::optional<ArrayFile> sources;
   std::optional<ArrayFile> destinations;

@@ -1,5 +1,5 @@
-// A source on this host or in a store, found by its URI. Its digest is cached while it does not change. A source in a
-// store is copied to this host when it is read.
+// A source on this host or in a store, found by its URI. Its cached digest is used until the source changes. A source
+// in a store is copied to this host when it is read.
 #pragma once
 
 #include <functional>

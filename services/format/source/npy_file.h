@@ -10,9 +10,9 @@
 namespace espalier::format {
 
 // Reads an array. The tensor maps the file if the data is aligned, as NumPy writes it, and is a copy otherwise. Returns
-// InvalidArgument with the reason for Fortran order, big-endian data, objects, structures, complex numbers, text, and a
-// header that does not match the size of the file. NumPy has no bfloat16: `declared` = BF16 reads '<u2' as BF16; any
-// other declared dtype must be that of the file.
+// InvalidArgument for Fortran order, big-endian data, objects, structures, complex numbers, text, and a header that
+// does not match the size of the file. NumPy has no bfloat16: `declared` = BF16 reads '<u2' as BF16; any other declared
+// dtype must be that of the file.
 Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared = std::nullopt);
 
 // Writes an array to a new file or over an existing one. BF16 is stored as '<u2'. An error, for example of a full disk,

@@ -26,9 +26,9 @@ std::string UnfinishedNpyFolder(const std::string& directory);
 // Writes a folder. Writes to a temporary folder next to `directory` and renames it at the end, so that either the whole
 // folder or nothing is visible. Returns AlreadyExists if `directory` exists and is not empty. `names`, if not empty,
 // are written to names/<node type>.txt (line i, from 0, is the name of original id i) and names/relations.tsv (lines of
-// "source:relation:destination <tab> name in the source"). They serve to join results with the source; ReadNpyFolder
-// does not read them. The graph must not have scales (NodeSet::scales), which the format cannot store. `meter`, unless
-// null, counts the bytes of the arrays.
+// "<edge type> <tab> <name of the relation in the input graph>"). They serve to join results with the input graph;
+// ReadNpyFolder does not read them. The graph must not have scales (NodeSet::scales), which the format cannot store.
+// `meter`, unless null, counts the bytes of the arrays.
 Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {},
                       WorkMeter* meter = nullptr);
 

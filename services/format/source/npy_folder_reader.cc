@@ -122,7 +122,7 @@ Result<std::vector<uint64_t>> ToSortedIds(const Tensor& ids) {
   if (ids.num_elements() == 0) return std::vector<uint64_t>();  // numpy.array([]) is F64 [0]
   if (!graph::IsIdDType(ids.dtype()) || ids.shape().size() != 1) {
     return InvalidArgument("the split is " + ids.ToString() +
-                           ": expected a mask, BOOL [nodes], or node ids, [k] of I32, I64, U32 or U64");
+                           ": expected a mask (BOOL [nodes]) or node ids ([k] of I32, I64, U32 or U64)");
   }
   std::vector<uint64_t> sorted;
   graph::VisitIds(ids, [&](const auto& values) {
@@ -177,15 +177,16 @@ Status CheckEdgeIds(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const uint64_t row = rows[i], pair_source = pair_sources[i], pair_destination = pair_destinations[i];
     const auto at = static_cast<int64_t>(row);
-    const auto where = [&] {
-      return "pair " + std::to_string(i) + " names edge " + std::to_string(at) + " of the edge list, which ";
-    };
-    if (row >= edges.num_edges()) return OutOfRange(where() + "has " + std::to_string(edges.num_edges()) + " edges");
+    const auto where = [&] { return "pair " + std::to_string(i) + " has edge id " + std::to_string(at) + ": "; };
+    if (row >= edges.num_edges()) {
+      return OutOfRange(where() + "the edge list has " + std::to_string(edges.num_edges()) + " edges");
+    }
     const auto source = static_cast<uint64_t>(edges.sources.ValueAsInt(at));
     const auto destination = static_cast<uint64_t>(edges.destinations.ValueAsInt(at));
     if (source == pair_source && destination == pair_destination) continue;
-    return InvalidArgument(where() + "leads from " + std::to_string(source) + " to " + std::to_string(destination) +
-                           ": the pair is " + std::to_string(pair_source) + " to " + std::to_string(pair_destination));
+    return InvalidArgument(where() + "that edge is " + std::to_string(source) + " to " + std::to_string(destination) +
+                           ", but the pair is " + std::to_string(pair_source) + " to " +
+                           std::to_string(pair_destination));
   }
   return {};
 }
@@ -201,8 +202,8 @@ Result<graph::EdgePairs> ReadPairs(const Tensor& tensor, const EdgeSet& edges) {
   if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
       (tensor.shape().size() == 2 && tensor.shape()[0] != 2 && tensor.shape()[0] != 3)) {
     return InvalidArgument("the split is " + tensor.ToString() +
-                           ": expected pairs of an integer type [2, edges] or, with their original ids, [3, edges], "
-                           "rows of the edge list of an integer type [edges], or a mask, BOOL [edges of the type]");
+                           ": expected pairs (integers [2, k]), pairs with original edge ids (integers [3, k]), row "
+                           "numbers in the edge list (integers [k]), or a mask (BOOL [edges of the type])");
   }
   const bool are_pairs = tensor.shape().size() == 2;
   Tensor wide = tensor;

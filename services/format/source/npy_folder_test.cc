@@ -362,10 +362,10 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   };
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 1}), IsEmpty());
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 4}),
-              AllOf(HasSubstr("graph.yaml:5: numbers.npy"), HasSubstr("pair 1 names edge 4"), HasSubstr("4 edges")));
-  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, -1, 1}), HasSubstr("pair 0 names edge -1"));
+              AllOf(HasSubstr("graph.yaml:5: numbers.npy"), HasSubstr("pair 1 has edge id 4"), HasSubstr("4 edges")));
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, -1, 1}), HasSubstr("pair 0 has edge id -1"));
   EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 2}),
-              HasSubstr("pair 1 names edge 2 of the edge list, which leads from 2 to 3: the pair is 1 to 2"));
+              HasSubstr("pair 1 has edge id 2: that edge is 2 to 3, but the pair is 1 to 2"));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: far.npy}\n"),
               AllOf(HasSubstr("graph.yaml:5"), HasSubstr("edge 4 does not exist")));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: wide.npy}\n"), HasSubstr("expected pairs"));

@@ -138,7 +138,7 @@ Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_byt
   const uint64_t promised = static_cast<uint64_t>(count) * ItemSize(header.dtype);
   if (member_bytes < header.data_offset || promised != member_bytes - header.data_offset) {
     return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the member has " +
-                           std::to_string(member_bytes) + " bytes with its header");
+                           std::to_string(member_bytes) + " bytes including its header");
   }
   if (promised / kMaxInflation > file_bytes) {
     return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, more than a file of " +

@@ -1,6 +1,6 @@
 // The counts are read first. In the heterogeneous layout, the names of the arrays in num_nodes_dict.npz and
-// num_edges_dict.npz are the types. Edges are views of edge_index, without a copy (ToEdgeSet); it may be missing for a
-// type only if the type's count is 0. All other files or arrays named node_* or edge_* are columns, and
+// num_edges_dict.npz are the types. Edges are views of edge_index, without a copy (ToEdgeSet); the array of a type may
+// be missing only if the type's count is 0. All other files or arrays named node_* or edge_* are columns, and
 // node-label.npz has the labels.
 #include "services/format/source/ogb_binary_reader.h"
 

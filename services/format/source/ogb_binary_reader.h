@@ -1,6 +1,6 @@
 // Reads OGB's binary layout, for example of ogbn-papers100M: arrays in .npz files. Columns have the names of the CSV
-// layout (ogb_reader.h): "node-feat", "edge-feat", "node-label". Another column has the name of its array or, if the
-// graph is heterogeneous, of its file without "_dict.npz". Splits are stored as in the CSV layout.
+// layout (ogb_reader.h): "node-feat", "edge-feat", "node-label". Every other column has the name of its array or, if
+// the graph is heterogeneous, of its file without "_dict.npz". Splits are stored as in the CSV layout.
 //
 // Homogeneous, node type "node", edge type node:edge:node:
 //   raw/data.npz               edge_index [2, m], num_nodes_list [1], num_edges_list [1];

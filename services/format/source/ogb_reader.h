@@ -1,5 +1,5 @@
-// Reads OGB's layouts of one graph: the binary layout (ogb_binary_reader.h) if its files exist, otherwise raw CSV files
-// without header lines, each of them plain or gzip (".csv.gz").
+// Reads data sets of OGB that consist of one graph: the binary layout (ogb_binary_reader.h) if its files exist,
+// otherwise raw CSV files without header lines, each of them plain or gzip (".csv.gz").
 //
 // Homogeneous, node type "node", edge type node:edge:node:
 //   raw/edge.csv               source,destination

@@ -13,7 +13,7 @@
 
 namespace espalier::format {
 
-// An unnamed file to which an array is appended. Thread-compatible.
+// An unnamed file that receives the bytes of one array in order. Thread-compatible.
 class ScratchFile {
  public:
   // Creates a file in `folder`, and the folder if it does not exist. The file has no name, and is deleted when this

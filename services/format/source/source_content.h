@@ -1,5 +1,5 @@
 // Selects the files of a folder that belong to a graph. Other files in the folder (a job document, outputs of a run,
-// names of nodes) do not belong to the source, and may change without a change to the graph.
+// a list of node names) do not belong to the source, and may change without a change to the graph.
 #pragma once
 
 #include <functional>

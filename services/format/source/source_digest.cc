@@ -83,8 +83,9 @@ Result<std::string> SourceDigest(const SourceReadOptions& options) {
   Sha256 digest;
   digest.Update(DigestedOptions(options));
   for (const LocalFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));
-  // Earlier versions ignored edge ids in splits, so that their partitionings do not distinguish parallel edges in
-  // splits. Sources with edge ids in splits get another digest, so that such a partitioning is not reused.
+  // Partitionings made by versions that ignored edge ids in splits do not distinguish parallel edges there. For sources
+  // with edge ids in splits, this text makes the digest differ from that of such a partitioning, which is then not
+  // reused.
   if (SplitsMayHaveEdgeIds(options)) digest.Update(WithLength("splits number edges"));
   return digest.HexDigest();
 }

@@ -118,7 +118,7 @@ std::string SourceFiles::Fingerprint() const {
 bool BelongsToSource(SourceFormat format, const std::string& name) {
   const std::string plain = name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
   switch (format) {
-    // OGB's Python package stores files that it derives from the source in other folders.
+    // Other folders contain files that OGB's Python package derives from these.
     case SourceFormat::kOgb: return name.starts_with("raw/") || name.starts_with("split/");
     case SourceFormat::kTriples: return plain == "train.txt" || plain == "valid.txt" || plain == "test.txt";
     case SourceFormat::kNpy:

@@ -51,8 +51,8 @@ struct SourceFiles {
 // MakeGraphFileFilter (source_content.h) accepts only graph.yaml or metadata.json and the files that it lists.
 bool BelongsToSource(SourceFormat format, const std::string& name);
 
-// Returns the sorted names of the files below a local folder for which `wanted` returns true (null: of all files).
-// Follows links. Ignores files that are removed during the call.
+// Returns the sorted relative names of the files below a local folder. `wanted` selects files by relative name (null:
+// all). Follows links. Ignores files that are removed during the call.
 Result<std::vector<std::string>> ListFilesBelow(const std::string& folder,
                                                 const std::function<bool(const std::string& name)>& wanted);
 

@@ -1,5 +1,5 @@
-// Reads graphs in the formats of their sources from local files. All input is untrusted: ReadSourceGraph returns a
-// graph that satisfies ValidateSourceGraph, or an error that names the file and the line or field.
+// Reads graphs in the formats of SourceFormat from local files. All input is untrusted: ReadSourceGraph returns a graph
+// that satisfies ValidateSourceGraph, or an error that names the file and the line or field.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 
 // Reads a graph that may be larger than memory. Arrays that cannot be mapped in place are built in unnamed, mapped
 // files in `scratch_folder`. Memory holds the current blocks of text (DGLChunked: one chunk), the names of entities and
-// relations (Triples), splits of nodes, and splits of edges. Splits of edges are mapped instead if they are those of
-// Triples or U64 pairs of NPY. The graph is not validated; the caller validates the parts that it reads.
+// relations (Triples), splits of nodes, and splits of edges except those of Triples and U64 pairs of NPY, which are
+// mapped. The graph is not validated; the caller validates the parts that it reads.
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
 // Returns the SHA-256 of everything that determines the graph: the format, its options, whether splits may identify

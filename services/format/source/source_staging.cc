@@ -141,8 +141,8 @@ class Staging {
     ASSIGN_OR_RETURN(const std::string second, ComputeMd5(partial, file.size_bytes));
     if (second == file.tag || second == *first) return Status();
     if (ftruncate(partial.descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.path);
-    return DataLoss(at_.store->Describe() + ": " + download.key + " arrived with MD5 " + *first + " and then " +
-                    second + ", expected " + file.tag);
+    return DataLoss(at_.store->Describe() + ": " + download.key + " was downloaded twice, with MD5 " + *first +
+                    " and " + second + ": expected " + file.tag);
   }
 
   const SourceFiles& source_;   // must outlive this object

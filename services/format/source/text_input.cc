@@ -59,7 +59,7 @@ Result<TextInput> TextInput::Open(const std::string& path, WorkMeter* meter) {
   if (state->file == nullptr) return FromErrno(errno == 0 ? ENOMEM : errno, "opening " + path);
   gzbuffer(state->file, kBufferBytes);
   if (path.ends_with(".gz") && gzdirect(state->file) == 1) {
-    return DataLoss(path + ": not a gzip file, in spite of its name (empty, truncated or plain)");
+    return DataLoss(path + " is empty, truncated or not compressed, although its name ends in .gz");
   }
   state->ReadBeginning();
   if (IsUtf16(state->beginning)) return InvalidArgument(path + " " + kUtf16Remedy);

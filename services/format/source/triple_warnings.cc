@@ -8,7 +8,7 @@
 namespace espalier::format {
 namespace {
 
-constexpr size_t kShownBytes = 60;  // of a name in a message
+constexpr size_t kShownBytes = 60;  // messages show at most this many bytes of a name
 
 std::string Shown(std::string_view name) { return "'" + std::string(name.substr(0, kShownBytes)) + "'"; }
 

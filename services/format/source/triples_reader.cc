@@ -121,8 +121,9 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
     }
     if (input.relations.size() > kMaxRelations) {
       return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) +
-                             " relations: is the relation the " +
-                             (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") + " field?");
+                             " relations: is the " +
+                             (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") +
+                             " field really the relation?");
     }
     RETURN_IF_ERROR(input.log.Add(numbers[0], numbers[1], numbers[2], part));
     if (input.entities.size() >= std::numeric_limits<uint32_t>::max()) {
@@ -163,9 +164,9 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
   return new_ids;
 }
 
-// Returns distinct names of relations that are valid in a schema: "/people/person" becomes "_people_person". Many names
-// may collide, for example all names with the same number of bytes in a non-Latin script; last_number makes numbering
-// them linear.
+// Returns for each relation a distinct name that is valid in a schema: "/people/person" becomes "_people_person". Many
+// names may collide, for example all names with the same number of bytes in a non-Latin script; because of last_number,
+// numbering them takes linear time.
 std::vector<std::string> MakeTypeNames(const std::vector<std::string>& relations) {
   constexpr size_t kMaxNameBytes = 116;  // leaves room for a number
   std::set<std::string> taken;
@@ -203,7 +204,7 @@ Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool make
                   const std::string& scratch_folder, SourceGraph& graph) {
   const size_t num_types = graph.schema.num_edge_types();
   const std::span<const uint32_t> values = triples.values<uint32_t>();
-  // By edge type; by edge type and part.
+  // num_edges: by edge type; num_pairs: by edge type and part.
   std::vector<uint64_t> num_edges(num_types), num_pairs(num_types * kNumParts);
   for (size_t at = 0; at < values.size(); at += kNumbersPerTriple) {
     const uint16_t type = numbers.types[values[at + 1]];
@@ -259,7 +260,7 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
   if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);
   std::vector<std::string> relations = std::move(input.relations).TakeNames();
   // Edge types are sorted by name, so their names are made from sorted relations for both values of options.names.
-  const std::vector<uint32_t> relation_ids = SortNames(relations);
+  const std::vector<uint32_t> sorted_positions = SortNames(relations);
   const std::vector<std::string> type_names = MakeTypeNames(relations);
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const std::string& name : type_names) edge_types.push_back({"entity", name, "entity"});
@@ -279,7 +280,7 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
     type_of_sorted.push_back(type);
     result.relation_names[type] = relations[r];
   }
-  for (const uint32_t sorted : relation_ids) numbers.types.push_back(type_of_sorted[sorted]);
+  for (const uint32_t position : sorted_positions) numbers.types.push_back(type_of_sorted[position]);
   std::error_code error;
   const bool has_parts = fs::is_directory(path, error);
   RETURN_IF_ERROR(SortByType(triples, numbers, has_parts, scratch_folder, graph));

@@ -20,10 +20,11 @@ struct TripleOptions {
   NameOrder names = NameOrder::kSorted;
 };
 
-// The edge column with the file of each edge: U8, 0 train, 1 valid, 2 test. Edges of one type are in the order of files
-// and lines.
+// The edge column that tells from which file an edge comes: U8, 0 train, 1 valid, 2 test. Edges of one type are in the
+// order of files and lines.
 inline constexpr char kTripleSplitColumn[] = "split";
-// The split of every relation if the source is a folder: the edges of train.txt, valid.txt and test.txt.
+// The name of the edge split that every relation has if the source is a folder. Its parts are the edges of train.txt,
+// valid.txt and test.txt.
 inline constexpr char kTripleSplit[] = "files";
 
 struct TripleGraph {

@@ -100,7 +100,8 @@ TEST(TriplesReaderTest, RefusesMoreRelationsThanThereAreEdgeTypes) {
   const testing::TemporaryFolder folder;
   const Status refused = ReadTriples(folder.Write("t.txt", text), {}).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), HasSubstr("t.txt:65536: more than 65535 relations: is the relation the second field"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("t.txt:65536: more than 65535 relations: is the second field really the relation"));
 }
 
 TEST(TriplesReaderTest, NamesAreKeptBesideTheImportedFolder) {

@@ -216,7 +216,7 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
         report->Add(EdgePartName(loaded, split, part) + ": its edges differ from the source's");
       } else if (!PositionsMatch(loaded, split, part, of_source)) {
         report->Add(EdgePartName(loaded, split, part) +
-                    ": it selects other edges than the source's split among edges with the same endpoints");
+                    ": among edges with the same endpoints, it selects others than the source's split");
       }
     }
   }

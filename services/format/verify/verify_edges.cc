@@ -1,6 +1,7 @@
-// Verifies edges without the source graph. One pass over the in-edges of each partition checks their order (time,
-// original source id, original edge id), compares source columns with the node columns of the owners, and counts
-// out-degrees by global source id. The counts of all partitions are then compared with the out-degree columns.
+// Verifies edges without the source graph. For each edge type, passes over the in-edges of each partition check their
+// order (time, original source id, original edge id), compare edge columns that are copies of node columns with the
+// columns of the nodes' owners, and count out-degrees by global source id. The counts over all partitions are then
+// compared with the out-degree columns.
 #include <cstring>
 #include <tuple>
 
@@ -54,7 +55,7 @@ void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const s
   for (const graph::Partition& partition : loaded.partitions) {
     const auto& columns = partition.nodes[source.value].columns;
     const auto column = columns.find(name);
-    if (column == columns.end()) continue;  // CompareNodes checks which columns must exist
+    if (column == columns.end()) continue;  // CompareNodes reports missing columns
     const uint64_t first = loaded.book().NodeFirst(source)[partition.id.value];
     if (static_cast<uint64_t>(column->second.num_elements()) != partition.nodes[source.value].count) {
       report->Add("column '" + name + "': expected one number per node, found " + column->second.ToString());

@@ -47,15 +47,15 @@ void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
 // Splits of edges: every ordinal is in exactly one partition, and no held-out pair is an edge or a training pair.
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
-// In-edges are sorted in the declared order, out-degree columns match the edges, and source columns are copies of the
-// node columns.
+// In-edges are sorted in the declared order, out-degree columns match the edges, and edge columns that are copies of
+// the source nodes' columns (Manifest::source_columns) equal these.
 void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report);
 // Edge cut, replication and balance match the recorded values.
 void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report);
 // Splits of edges match those of the source.
 void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
-// Nodes, node splits and node columns match those of the source. Returns false if types or counts of nodes differ, so
-// that edges cannot be compared.
+// Nodes, node splits and node columns match those of the source. Returns false if node types, edge types or node counts
+// differ; edges cannot be compared then.
 bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
 // Edges and edge columns match those of the source, in the declared order.
 void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);

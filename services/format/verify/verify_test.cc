@@ -264,15 +264,15 @@ TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
   EXPECT_THAT(Verify(Against::kSource).violations,
-              ElementsAre("split 'links' of 'paper:cites:paper', train: it selects other edges than the source's split "
-                          "among edges with the same endpoints"));
+              ElementsAre("split 'links' of 'paper:cites:paper', train: among edges with the same endpoints, it "
+                          "selects others than the source's split"));
   set_ = TinyPartitions(graph_);
   EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
   EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // positions are ordered by time
   positions = U32Of({5, 3, 0});
   EXPECT_THAT(Verify(Against::kSource).violations,
-              Contains(HasSubstr("it selects other edges than the source's split")));
+              Contains(HasSubstr("it selects others than the source's split")));
   positions = U32Of({5, 6, 0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));

@@ -106,7 +106,7 @@ class Checker {
     }
     if (HasDefault(spec)) {
       Json value = Json::parse(spec.default_json);
-      // Without this conversion, defaults 0 and 0.0 would give different effective documents.
+      // Values in a document are doubles, too. Thus a default 0 and a 0 in a document are both printed as 0.0.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
     } else if (HasObjectDefault(field, [this](const FieldSpec& one) { return HasDefault(one); })) {

@@ -19,8 +19,8 @@ struct RuleViolation {
 
   // Returns the path of the field that is wrong.
   std::string Path() const;
-  // Returns the path that an API server reports, which ends with Rule::field. Path() ends with RuleFinding::field
-  // instead if the finding has one, such as an item of a list.
+  // Returns the path that an API server reports, which ends with Rule::field. If RuleFinding::field is not empty
+  // (as for an item of a list), Path() ends with that field instead.
   std::string PathInCel() const;
   // Returns the parser's message: Rule::message followed by RuleFinding::detail; "is missing: " precedes both if
   // Rule::is_required is set and Rule::field is not empty.

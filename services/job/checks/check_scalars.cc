@@ -127,7 +127,7 @@ bool CheckText(const YamlNode& node, const std::string& path, Violations* violat
   const char* other = node.plain ? OtherTypeOfScalar(node.text) : nullptr;
   if (other == nullptr) return true;
   violations->Add(node.at, path,
-                  "expected text; some YAML parsers read a plain " + node.text + " as " + other + ": write \"" +
+                  "expected text; some YAML parsers read an unquoted '" + node.text + "' as " + other + ": write \"" +
                       node.text + "\" in quotes");
   return false;
 }

@@ -42,8 +42,8 @@ std::vector<FieldSpec> HeaderFields() {
        .type = kStringMap,
        .maximum_items = 64,
        .availability = kClusterOnly,
-       .meaning =
-           "labels of the resource; child objects inherit them, except those of tools such as `*.kubernetes.io`"},
+       .meaning = "labels of the resource; child objects inherit them, except labels in the domain of a tool, such as "
+                  "`*.kubernetes.io`"},
       {.path = "metadata.annotations",
        .type = kStringMap,
        .maximum_items = 64,
@@ -51,16 +51,19 @@ std::vector<FieldSpec> HeaderFields() {
        .availability = kClusterOnly,
        .meaning = "annotations of the resource"},
       {.path = "spec", .required = true, .meaning = "desired state of the job"},
-      {.path = "spec.storage", .meaning = "settings for s3:// URIs; credentials come from the environment"},
+      {.path = "spec.storage",
+       .meaning = "settings for s3:// URIs; credentials come from the environment, or on a cluster from a Secret"},
       {.path = "spec.storage.s3", .member = &DistTraining::s3, .meaning = "S3 or S3-compatible service"},
       {.path = "spec.storage.s3.endpoint",
        .member = &S3Storage::endpoint,
        .type = kEndpoint,
-       .meaning = "endpoint URL of the service; by default AWS_ENDPOINT_URL_S3 of the environment, else AWS"},
+       .meaning = "endpoint URL of the service; by default AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL of the environment, "
+                  "else AWS"},
       {.path = "spec.storage.s3.region",
        .member = &S3Storage::region,
        .type = kName,
-       .meaning = "region of the service; by default AWS_REGION of the environment, else us-east-1"},
+       .meaning = "region of the service; by default AWS_REGION or AWS_DEFAULT_REGION of the environment, else "
+                  "us-east-1"},
       {.path = "spec.storage.s3.credentials", .meaning = "credentials of the requests"},
       {.path = "spec.storage.s3.credentials.secretName",
        .member = &S3Storage::credentials_secret,
@@ -170,8 +173,8 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
                     .member = &Script::uri,
                     .type = kUri,
                     .meaning =
-                        "one file, or an archive `*.tar`, `*.tar.gz`, `*.tgz` or `*.zip`; on a cluster an object "
-                        "of s3://"});
+                        "one file, or an archive `*.tar`, `*.tar.gz`, `*.tgz` or `*.zip`; on a cluster, an s3:// "
+                        "URI"});
   table->push_back({.path = path + ".configMapKeyRef",
                     .meaning = "file or archive in a ConfigMap of the job's namespace; refused outside clusters"});
   table->push_back({.path = path + ".configMapKeyRef.name",
@@ -192,23 +195,23 @@ void AppendScriptFields(const std::string& path, std::vector<FieldSpec>* table) 
                         "the file when the job first reads it. A file with another digest is never run"});
   table->push_back({.path = path + ".entrypoint",
                     .member = &Script::entrypoint,
-                    .meaning = "file of the archive that is run, as a relative path; only for archives, and required "
-                               "for them"});
+                    .meaning = "file to run, as a relative path in the archive; only for archives, and required for "
+                               "them"});
 }
 
 void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* table) {
   table->push_back({.path = path,
                     .member = &DistTraining::feature_cache,
                     .meaning =
-                        "cache of a trainer for the feature rows that mini-batches sampled ahead will read; by default "
-                        "there is none"});
+                        "cache of each trainer, which keeps feature rows that the next mini-batches will read; by "
+                        "default there is none"});
   table->push_back({.path = path + ".memory",
                     .member = &FeatureCache::memory_bytes,
                     .type = kMemorySize,
                     .required = true,
                     .meaning =
                         "memory in each trainer for rows of other machines; the mini-batches that are sampled ahead "
-                        "take at most as much in addition"});
+                        "take up to the same amount in addition"});
   table->push_back({.path = path + ".steps",
                     .member = &FeatureCache::steps,
                     .minimum_integer = 1,
@@ -217,8 +220,8 @@ void AppendFeatureCacheFields(const std::string& path, std::vector<FieldSpec>* t
   table->push_back({.path = path + ".sharedMemory",
                     .member = &FeatureCache::shared_memory_bytes,
                     .type = kMemorySize,
-                    .meaning = "memory on each machine, or in each pod of several trainers, for rows that its trainers "
-                               "share, in addition; by default they share none"});
+                    .meaning = "additional memory on each machine, or in each pod with several trainers, for rows that "
+                               "its trainers share; by default they share none"});
   table->push_back({.path = path + ".deviceMemory",
                     .member = &FeatureCache::device_memory_bytes,
                     .type = kMemorySize,
@@ -406,7 +409,9 @@ std::string DescribeValue(const FieldSpec& field) {
     case kName: return "a name ([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})";
     case kEdgeType: return "an edge type (source:relation:destination, or a relation)";
     case kPluginItem: return "plugin/name, as in rows/sinusoids";
-    case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
+    case kJobName:
+      return "a name of at most 40 lower-case letters, digits and '-' that starts with a letter and does not end "
+             "with '-'";
     case kUri: return "a path, a file: URI or s3://bucket/prefix";
     case kEndpoint: return "http://host[:port][/path] or https://host[:port][/path]";
     case kObjectName: return "a name of lower-case letters, digits, '-' and '.' (at most 253)";

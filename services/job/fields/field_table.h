@@ -67,7 +67,7 @@ std::string DescribeExpected(const FieldSpec& field);
 
 std::vector<FieldSpec> TrainingFields();   // spec.training (field_table_training.cc)
 std::vector<FieldSpec> EmbeddingFields();  // spec.training.inputs[].embedding (field_table_embedding.cc)
-std::vector<FieldSpec> RunFields();        // spec.checkpoint, output, tls, runPolicy (field_table_run.cc)
+std::vector<FieldSpec> RunFields();        // spec.checkpoint to spec.runPolicy (field_table_run.cc)
 // Returns the fields of a LearningRateSchedule at `path` (field_table_training.cc).
 std::vector<FieldSpec> ScheduleFields(const std::string& path);
 // Appends the fields that all four roles share, below `role_path` (field_table_roles.cc).

@@ -59,8 +59,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.reverseEdgeType",
        .member = &Task::reverse_edge_type,
        .type = kEdgeType,
-       .meaning = "edge tasks: edge type with the reverse edges of `edgeType`, which are excluded together with them; "
-                  "may be `edgeType` itself; by default the one that `addReverseEdges` adds"},
+       .meaning = "edge tasks: edge type with the reverse edges of `edgeType`; where an edge is excluded, its reverse edge is "
+                  "excluded too; may be `edgeType` itself; by default the one that `addReverseEdges` adds"},
       {.path = "spec.training.task.negatives", .meaning = "LinkPrediction: negative sampling"},
       {.path = "spec.training.task.negatives.type",
        .member = &Task::negatives,
@@ -80,7 +80,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .member = &Task::loss,
        .stays_missing = true,
        .meaning =
-           "LinkPrediction: loss, per score or of a positive against its negatives; by default BinaryCrossEntropy"},
+           "LinkPrediction: loss; BinaryCrossEntropy: of each score by itself; CrossEntropy: of each positive against its "
+           "negatives; by default BinaryCrossEntropy"},
       {.path = "spec.training.inputs",
        .member = &Training::inputs,
        .minimum_items = 1,
@@ -207,8 +208,9 @@ std::vector<FieldSpec> SamplingFields() {
   table.push_back({.path = "spec.training.sampling.seedTime",
                    .member = &Sampling::seed_time,
                    .type = kName,
-                   .meaning = "node column with the integer timestamps of seed nodes; in-edges that are later by "
-                              "`graph.timeColumn` are not sampled; by default in-edges of every time are sampled"});
+                   .meaning = "node column with the integer timestamps of seed nodes; in-edges whose timestamp in "
+                              "`graph.timeColumn` is later than the seed's are not sampled; by default in-edges of "
+                              "every time are sampled"});
   return table;
 }
 
@@ -278,8 +280,8 @@ std::vector<FieldSpec> EvaluationFields() {
        .stays_missing = true,
        .minimum_integer = 0,
        .maximum_integer = 1'000'000,
-       .meaning = "LinkPrediction: number of candidate nodes that a destination is ranked against, drawn once per run; "
-                  "by default 0, every node"},
+       .meaning = "LinkPrediction: number of candidate nodes, drawn for each edge, against which its destination is ranked; "
+                  "every evaluation of a run uses the same ones; by default 0, every node"},
       {.path = "spec.training.evaluation.filtered",
        .member = &Evaluation::filtered,
        .stays_missing = true,
@@ -290,7 +292,7 @@ std::vector<FieldSpec> EvaluationFields() {
        .stays_missing = true,
        .minimum_integer = 1,
        .maximum_integer = 1'000'000,
-       .meaning = "HitsAtK: highest rank that counts as a hit; by default 10"},
+       .meaning = "HitsAtK: k; an edge whose rank is at most k is a hit; by default 10"},
       {.path = "spec.training.evaluation.neighborhood",
        .member = &Evaluation::neighborhood,
        .meaning = "neighborhoods of the evaluation; Full: layer-wise inference over the whole graph; Sampled: with the "

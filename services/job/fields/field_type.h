@@ -1,5 +1,5 @@
-// The types of fields of the document. The limits and choices that comments name are members of FieldSpec
-// (field_table.h).
+// The types of fields of the document. `max_length`, `values`, `minimum` and the like in comments are members of
+// FieldSpec (field_table.h).
 #pragma once
 
 namespace espalier::job {

@@ -45,7 +45,7 @@ bool NeedsSpec(const Step& first) {
 }
 
 // Returns the field `name` of the object `node`, and adds the field if it is missing. A node of kind kNull becomes an
-// object. Returns nullptr if `node` is neither. `at` is the position of new nodes.
+// object. Returns nullptr if `node` is neither an object nor of kind kNull. `at` is the position of new nodes.
 YamlNode* FindOrAddField(YamlNode* node, const std::string& name, Position at) {
   if (node->kind == YamlKind::kNull) *node = {.kind = YamlKind::kMap, .at = at};
   if (node->kind != YamlKind::kMap) return nullptr;

@@ -111,7 +111,7 @@ TEST(ParseErrorsTest, ChecksFieldsUsedOnlyOnClusters) {
   EXPECT_THAT(ErrorOf(ExampleWith("maxReplicas: 4", "maxReplicas: 1")),
               HasSubstr("is below spec.trainers.replicas (2)"));
   EXPECT_THAT(ErrorOf(ExampleWith("    threads: 1\n", "    threads: 1\n    nodeSelector: {zone: on}\n")),
-              HasSubstr("some YAML parsers read a plain on as a boolean"));
+              HasSubstr("some YAML parsers read an unquoted 'on' as a boolean"));
 }
 
 TEST(ParseErrorsTest, ChecksRulesBetweenFields) {

@@ -64,7 +64,7 @@ TEST(ParsePartitionerTest, ReadsTheMemory) {
                         "spec.partitioner.replicas to 1"));
   EXPECT_THAT(
       with("graph.partitions.algorithm", "METIS"),
-      HasSubstr("spec.partitioner.memory: METIS and Multilevel hold the whole graph in memory: omit it, or choose "
+      HasSubstr("spec.partitioner.memory: METIS and Multilevel hold the whole graph in memory: set no limit, or choose "
                 "Streaming, Random or External"));
   for (const auto& [field, value] : {std::pair("dropSelfLoops", "true"), std::pair("addReverseEdges", "true"),
                                      std::pair("dropDuplicateEdges", "true"), std::pair("normalizeFeatures", "Row"),

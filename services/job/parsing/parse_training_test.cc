@@ -106,7 +106,7 @@ TEST(ParseTrainingTest, LearnableRowsOfAModuleAreTrainedWithIt) {
   EXPECT_EQ(ErrorOfModuleWithRows({}), "");
   EXPECT_EQ(ErrorOfModuleWithRows({{"spec.checkpoint.resumeFrom", "/srv/run/checkpoints"}}), "");
   EXPECT_THAT(ErrorOfModuleWithRows({{"spec.training.epochs", "0"}}),
-              HasSubstr("spec.training.epochs: 0 epochs of a module with learnable rows need"));
+              HasSubstr("spec.training.epochs: with 0 epochs, a module with learnable rows needs"));
 }
 
 TEST(ParseTrainingTest, RefusesOptionsOfOtherDistributions) {
@@ -192,8 +192,10 @@ TEST(ParseTrainingTest, NamesIncompatibleSamplingOptions) {
               HasSubstr("spec.training.sampling.method: Last needs in-edges ordered by time"));
   const std::string untimed = error({{"training.sampling.seedTime", "joined"}});
   EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges ordered by time"));
-  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would use edges that are later"));
-  EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings and Predictions are computed from full neighborhoods"));
+  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: with spec.training.sampling.seedTime, "
+                                 "expected Sampled: Full would use edges that are later"));
+  EXPECT_THAT(untimed, HasSubstr("spec.output.save: with spec.training.sampling.seedTime, omit Embeddings and "
+                                 "Predictions: they are computed from full neighborhoods"));
   EXPECT_THAT(untimed, Not(HasSubstr("GCN")));
   EXPECT_THAT(error({{"training.sampling.seedTime", "joined"}, {"training.model.type", "GCN"}}),
               HasSubstr("spec.training.sampling.seedTime: not supported with the model GCN"));
@@ -276,7 +278,7 @@ TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, ")),
               HasSubstr("tasks on edges are evaluated over full neighborhoods: choose Full"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      scorer: RotatE\n"), {{"spec.training.model.hiddenSize", "33"}}),
-              HasSubstr("ComplEx and RotatE need an even size: their values are complex numbers, found 33"));
+              HasSubstr("ComplEx and RotatE use complex numbers and need an even size, found 33"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
               HasSubstr("expected a number below batchSize (140)"));
   // 2^23 edges per trainer; the limit is 2^28 embeddings of 16 values.
@@ -285,7 +287,7 @@ TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
                            {"spec.trainers.replicas", "2"}};
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), large),
               AllOf(HasSubstr("the embeddings of a step's negatives do not fit in a trainer: use fewer"),
-                    HasSubstr("; found 536870912, expected at most 268435456")));
+                    HasSubstr("; a trainer's share has 536870912 negatives, expected at most 268435456")));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("do not fit in"));
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 1}\n"), large), "");

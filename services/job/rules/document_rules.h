@@ -36,7 +36,7 @@ struct Rule {
   std::string at;   // field whose value is `self`, for example "spec.training.inputs[]"
   std::string cel;  // true for a valid document with the defaults of the schema; "": CEL cannot express the rule
   std::string message;
-  std::string field;             // field below `at` that errors name, for example "tls.secretName"; "": `at` itself
+  std::string field;             // field below `at` to report, for example "tls.secretName"; "": `at` itself
   RuleCheck check = {};          // rule_check.h; empty: check_fields.cc evaluates the rule
   bool is_required = false;      // `field` must be set: reason FieldValueRequired instead of FieldValueInvalid
   bool on_cluster_only = false;  // the parser evaluates the rule only for RunsOn::kCluster
@@ -58,8 +58,8 @@ std::vector<Rule> SamplingRules();  // spec.training.sampling (document_rules_sa
 std::vector<Rule> RunRules();       // checkpoint, output, tls, runPolicy, roles (document_rules_run.cc)
 std::vector<Rule> ProgramRules();   // spec.trainers.program (document_rules_program.cc)
 
-// Returns a CEL expression at spec that is true if `cel` is true or if there is no spec.training, which a job with a
-// program may omit.
+// Returns a CEL expression for rules at "spec" that is true if `cel` is true or if there is no spec.training, which a
+// job with a program may omit.
 std::string IfTraining(const std::string& cel);
 
 }  // namespace espalier::job

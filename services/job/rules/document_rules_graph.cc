@@ -38,7 +38,8 @@ std::vector<Rule> PartitionRules() {
       {"spec",
        IfTraining("self.training.sampling.method != 'Labor' || size(self.graph.partitions.sourceColumns) < " +
                   std::to_string(kMaxSourceColumns) + " || 'original_id' in self.graph.partitions.sourceColumns"),
-       "at most " + std::to_string(kMaxSourceColumns) + " with original_id, which sampling.method Labor adds: omit one",
+       "at most " + std::to_string(kMaxSourceColumns) +
+           " columns, including original_id, which sampling.method Labor adds: omit one",
        "graph.partitions.sourceColumns", Holds([](const DistTraining& self) {
          return self.graph.partitions.source_columns.size() <= kMaxSourceColumns;
        })},
@@ -99,7 +100,7 @@ std::vector<Rule> PartitionerMemoryRules() {
          return self.partitioner_memory_bytes == 0 || self.partitioner_replicas == 1;
        })},
       {"spec", has_no_limit_or + "!(self.graph.partitions.algorithm in ['METIS', 'Multilevel'])",
-       "METIS and Multilevel hold the whole graph in memory: omit it, or choose Streaming, Random or External",
+       "METIS and Multilevel hold the whole graph in memory: set no limit, or choose Streaming, Random or External",
        "partitioner.memory", Holds([](const DistTraining& self) {
          return self.partitioner_memory_bytes == 0 ||
                 (self.graph.partitions.algorithm != PartitionAlgorithm::kMetis &&

@@ -7,7 +7,7 @@
 namespace espalier::job {
 namespace {
 
-// Returns a finding for each input whose node type an earlier input has. Ignores inputs without a node type.
+// Returns a finding for each input with the same node type as an earlier input. Ignores inputs without a node type.
 std::vector<RuleFinding> FindRepeatedNodeTypes(const Training& training) {
   std::vector<RuleFinding> findings;
   const std::vector<Input>& inputs = training.inputs;
@@ -29,7 +29,7 @@ std::vector<RuleFinding> FindUnnamedNodeTypes(const Training& training) {
   return findings;
 }
 
-std::vector<RuleFinding> FindInitializersWithoutPlugin(const DistTraining& job) {
+std::vector<RuleFinding> FindUnknownPlugins(const DistTraining& job) {
   std::vector<RuleFinding> findings;
   RuleTarget<Embedding>::VisitAll(job, [&](const Embedding& embedding, const std::string& path) {
     const std::string& entry = embedding.initializer.plugin;
@@ -62,7 +62,7 @@ std::vector<Rule> NodeTypeRules() {
                   "|| (has(self.servers.plugins) && self.servers.plugins.exists(plugin, "
                   "input.embedding.initializer.plugin.startsWith(plugin.name + '/'))))"),
        "expected an initializer of a plugin of spec.servers.plugins", "training.inputs",
-       Finds([](const DistTraining& self) { return FindInitializersWithoutPlugin(self); })},
+       Finds([](const DistTraining& self) { return FindUnknownPlugins(self); })},
   };
 }
 

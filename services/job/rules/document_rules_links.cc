@@ -46,7 +46,7 @@ std::vector<Rule> LinkFieldRules() {
        })},
       {training,
        "!has(self.task.scorer) || !(self.task.scorer in ['ComplEx', 'RotatE']) || self.model.hiddenSize % 2 == 0",
-       "ComplEx and RotatE need an even size: their values are complex numbers", "model.hiddenSize",
+       "ComplEx and RotatE use complex numbers and need an even size", "model.hiddenSize",
        Holds(
            [](const Training& self) {
              return (self.task.scorer != Scorer::kComplEx && self.task.scorer != Scorer::kRotatE) ||
@@ -59,7 +59,7 @@ std::vector<Rule> LinkFieldRules() {
 std::vector<Rule> NegativeRules() {
   const std::string share = kShare;
   const std::string training = "spec.training";
-  const std::string unless_link_prediction = "self.training.task.type != 'LinkPrediction' || ";
+  const std::string is_other_task_or = "self.training.task.type != 'LinkPrediction' || ";
   const std::string max_in_degree_negatives = std::to_string(kMaxInDegreeNegatives);
   const std::string max_sampler_negatives = std::to_string(kMaxNegativesOfSampler);
   return {
@@ -72,7 +72,7 @@ std::vector<Rule> NegativeRules() {
            [](const Training& self) { return " (" + std::to_string(self.batch_size) + ")"; })},
       {training, IfNegatives("InDegree", "self.batchSize * COUNT <= " + max_in_degree_negatives),
        "with InDegree, each trainer fetches the negatives of all trainers for a step: "
-       "use fewer or a smaller batchSize, so that batchSize times count is at most " +
+       "lower count or batchSize, so that batchSize times count is at most " +
            max_in_degree_negatives,
        "task.negatives.count",
        Holds(
@@ -84,7 +84,7 @@ std::vector<Rule> NegativeRules() {
              return "; found " + std::to_string(self.batch_size * self.task.num_negatives);
            })},
       {"spec",
-       IfTraining(unless_link_prediction + "self.samplers.replicas == 0 || " + share + " <= " + max_sampler_negatives),
+       IfTraining(is_other_task_or + "self.samplers.replicas == 0 || " + share + " <= " + max_sampler_negatives),
        "a sampler draws at most " + max_sampler_negatives +
            " negatives for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers",
        "training.task.negatives.count", Holds([](const DistTraining& self) {
@@ -92,7 +92,7 @@ std::vector<Rule> NegativeRules() {
                 NegativesOfShare(self.training, self.trainer_replicas) <= kMaxNegativesOfSampler;
        })},
       {"spec",
-       IfTraining(unless_link_prediction + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
+       IfTraining(is_other_task_or + "(" + share + " <= " + std::to_string(kMaxNegativesOfTrainer) +
                   " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
                   "self.training.task.negatives.type == 'Joint') || " +
                   share + " * self.training.model.hiddenSize <= " + std::to_string(kMaxNegativeValuesOfTrainer) + "))"),
@@ -107,7 +107,8 @@ std::vector<Rule> NegativeRules() {
            },
            [](const DistTraining& self) {
              const Training& spec = self.training;
-             return "; found " + std::to_string(NegativesOfShare(spec, self.trainer_replicas)) + ", expected at most " +
+             return "; a trainer's share has " + std::to_string(NegativesOfShare(spec, self.trainer_replicas)) +
+                    " negatives, expected at most " +
                     std::to_string(MaxNegativesOfShare(spec.task.negatives, spec.model.hidden_size));
            })},
   };

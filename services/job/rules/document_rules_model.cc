@@ -40,9 +40,9 @@ Rule ModuleRule(const std::string& field, const std::string& cel, bool (*is_defa
           Holds([is_default](const Model& self) { return self.type != ModelType::kTorchScript || is_default(self); })};
 }
 
-// Model files do not contain learnable rows, so a run that starts from a model file would silently lose the rows with
-// which the model was trained. The exception is TorchScript, which always needs the module's file: a module may be
-// trained with learnable rows, which then begin with their initial values.
+// A document with learnable rows must not have model.uri: model files do not contain the rows, so the run would
+// silently lose those with which the model was trained. The exception is TorchScript, which always needs the module's
+// file: a module may be trained with learnable rows, which then begin with their initial values.
 std::vector<Rule> ModelFileRules() {
   return {
       {"spec.training", "self.epochs > 0 || has(self.model.uri)",
@@ -50,8 +50,8 @@ std::vector<Rule> ModelFileRules() {
        "epochs", Holds([](const Training& self) { return self.epochs > 0 || !self.model.uri.empty(); })},
       {"spec.training",
        "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
-       "0 epochs of a module with learnable rows need trained rows, which only a checkpoint contains: train for at "
-       "least 1 epoch, or set resumeFrom to a checkpoint and epochs to the number of epochs that it has trained",
+       "with 0 epochs, a module with learnable rows needs trained rows, which only a checkpoint contains: train for at "
+       "least 1 epoch, or set resumeFrom to a checkpoint and epochs to its number of trained epochs",
        "epochs", Holds([](const Training& self) {
          return self.epochs > 0 || self.model.type != ModelType::kTorchScript || !HasEmbeddings(self);
        })},

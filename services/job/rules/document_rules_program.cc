@@ -72,7 +72,7 @@ std::vector<Rule> ScriptRules() {
        Holds([](const Script& self) { return HasOneSource(self); })},
       {.at = script,
        .cel = has_not_one_source_or + "has(self.entrypoint) || !" + is_archive,
-       .message = "expected the path of the file to run in the archive",
+       .message = "expected the path, within the archive, of the file to run",
        .field = "entrypoint",
        .check = Holds([](const Script& self) {
          return !HasOneSource(self) || !self.entrypoint.empty() || !IsArchiveName(self.FileName());
@@ -96,7 +96,7 @@ std::vector<Rule> ScriptRules() {
        Holds([](const RuleFields& self) { return IsSha256Hex(self.get<std::string>()); })},
       {script + ".entrypoint",
        R"(self.matches('^[^/\\\\[:cntrl:]]+(/[^/\\\\[:cntrl:]]+)*$') && !self.matches('(^|/)\\.\\.?(/|$)'))",
-       "expected a relative path without empty, '.' or '..' parts and backslashes", "",
+       "expected a relative path without backslashes, and without parts that are empty, '.' or '..'", "",
        Holds([](const RuleFields& self) { return IsPathWithin(self.get<std::string>()); })},
       {.at = kProgramPath,
        .cel = "has(self.command) || !has(self.script) || has(self.script.uri) == has(self.script.configMapKeyRef) || "

@@ -61,7 +61,7 @@ std::vector<Rule> RoleRules() {
            DescribeReplicas)},
       {.at = "spec.trainers",
        .cel = "self.replicas % self.containersPerPod == 0",
-       .message = "does not divide spec.trainers.replicas: every pod has the same number of trainers",
+       .message = "every pod has the same number of trainers: expected a divisor of spec.trainers.replicas",
        .field = "containersPerPod",
        .check = Holds(
            [](const RuleFields& self) {
@@ -71,7 +71,7 @@ std::vector<Rule> RoleRules() {
        .on_cluster_only = true},
       {.at = "spec.trainers",
        .cel = "!has(self.minReplicas) || self.minReplicas % self.containersPerPod == 0",
-       .message = "is not a multiple of spec.trainers.containersPerPod: every pod has the same number of trainers",
+       .message = "every pod has the same number of trainers: expected a multiple of spec.trainers.containersPerPod",
        .field = "minReplicas",
        .check = Holds(
            [](const RuleFields& self) {

@@ -82,26 +82,27 @@ std::vector<Rule> MethodRules() {
 bool HasSeedTime(const DistTraining& job) { return job.has_training && !job.training.sampling.seed_time.empty(); }
 
 std::vector<Rule> SeedTimeRules() {
-  const std::string timed = "!has(self.training) || !has(self.training.sampling.seedTime) || ";
+  const std::string has_no_seed_time_or = "!has(self.training) || !has(self.training.sampling.seedTime) || ";
   return {
-      {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges ordered by time: set spec.graph.timeColumn",
-       "training.sampling.seedTime",
+      {"spec", has_no_seed_time_or + "has(self.graph.timeColumn)",
+       "needs in-edges ordered by time: set spec.graph.timeColumn", "training.sampling.seedTime",
        Holds([](const DistTraining& self) { return !HasSeedTime(self) || !self.graph.time_column.empty(); })},
-      // GCN normalizes by degrees that count all edges of the graph, including later ones.
-      {"spec", timed + "self.training.model.type != 'GCN'",
-       "not supported with the model GCN, whose degrees include later edges", "training.sampling.seedTime",
+      // GCN normalizes by degrees that count all edges of the graph, also those later than the seed's time.
+      {"spec", has_no_seed_time_or + "self.training.model.type != 'GCN'",
+       "not supported with the model GCN, whose degrees include edges later than a node's time",
+       "training.sampling.seedTime",
        Holds(
            [](const DistTraining& self) { return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn; })},
       // Layer-wise inference computes one row per node, but temporal sampling needs one per node and time.
-      {"spec", timed + "self.training.evaluation.neighborhood == 'Sampled'",
-       "Full would use edges that are later than a node's time: with spec.training.sampling.seedTime, set it to "
-       "Sampled",
+      {"spec", has_no_seed_time_or + "self.training.evaluation.neighborhood == 'Sampled'",
+       "with spec.training.sampling.seedTime, expected Sampled: Full would use edges that are later than a node's time",
        "training.evaluation.neighborhood", Holds([](const DistTraining& self) {
          return !HasSeedTime(self) || self.training.evaluation.neighborhood == EvaluationNeighborhood::kSampled;
        })},
-      {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
-       "Embeddings and Predictions are computed from full neighborhoods, later edges included: omit them with "
-       "spec.training.sampling.seedTime",
+      {"spec",
+       has_no_seed_time_or + "!has(self.output.save) || self.output.save.all(kind, kind in ['Model', 'TorchScript'])",
+       "with spec.training.sampling.seedTime, omit Embeddings and Predictions: they are computed from full "
+       "neighborhoods, including edges that are later than a node's time",
        "output.save", Holds([](const DistTraining& self) {
          return !HasSeedTime(self) || (!Saves(self, OutputKind::kEmbeddings) && !Saves(self, OutputKind::kPredictions));
        })},

@@ -186,7 +186,7 @@ void VisitRuleTargets(const RuleDocument& document, const std::string& at, const
                 [&](const RuleFields& value, const std::string& path) { visit(value, path, path); });
   } else {
     const std::string base = RuleTarget<Self>::kPath;
-    ESPALIER_CHECK(at.starts_with(base)) << "a rule at " << at << " checks a value of " << base;
+    ESPALIER_CHECK(at.starts_with(base)) << "a rule at " << at << " checks " << base << ", which does not contain it";
     RuleTarget<Self>::VisitAll(document.job, [&](const Self& self, const std::string& path) {
       visit(self, path, path + at.substr(base.size()));
     });

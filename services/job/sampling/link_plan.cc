@@ -77,8 +77,8 @@ Result<std::optional<EdgeTypeId>> FindReverseType(const Task& task, const graph:
     // reverse edges of a batch would remain in its neighborhoods.
     if (task.reverse_edges_added && !schema.is_homogeneous() && FindCounterpart(schema, type) != named) {
       return InvalidArgument(
-          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type: omit "
-          "one of them");
+          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds another reverse edge type: "
+          "omit one of the two fields");
     }
     return std::optional<EdgeTypeId>(named);
   }

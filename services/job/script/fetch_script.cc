@@ -34,8 +34,8 @@ Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener
 
 Status CheckScriptDigest(const ScriptFile& file, const std::string& shown, const std::string& expected_sha256) {
   if (expected_sha256.empty() || file.sha256 == expected_sha256) return Status();
-  return FailedPrecondition(shown + " has SHA-256 " + file.sha256 + ", but the job runs only " + expected_sha256 +
-                            ": restore that file, or start a new job to run another one");
+  return FailedPrecondition(shown + " has SHA-256 " + file.sha256 + ", but the job expects " + expected_sha256 +
+                            ": restore the expected file, or start a new job to run this one");
 }
 
 Status PutScript(const ScriptFile& file, const std::string& shown, const std::string& entrypoint,

@@ -67,8 +67,8 @@ TEST_F(FetchScriptTest, OtherDigestIsRefusedNamingBoth) {
   const std::string other(64, 'a');
   const Status status = CheckScriptDigest(*file, "s3://code/train.py", other);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  for (const std::string& words :
-       {std::string("s3://code/train.py"), std::string(kHelloSha256), other, std::string("restore that file")}) {
+  for (const std::string& words : {std::string("s3://code/train.py"), std::string(kHelloSha256), other,
+                                   std::string("restore the expected file")}) {
     EXPECT_THAT(status.message(), HasSubstr(words));
   }
 }

@@ -72,7 +72,7 @@ TEST_F(StartFilesTest, ModelMustBeCompleteFileOfRun) {
   EXPECT_THAT(ErrorForModel(ModelFile().substr(0, ModelFile().size() - 1)),
               HasSubstr("the header describes 400 bytes of data, the file has 399"));
   EXPECT_THAT(ErrorForModel(ModelFile().substr(0, 20)), HasSubstr("the header length is"));
-  EXPECT_THAT(ErrorForModel(kScript), HasSubstr("spec.training.model.type: TorchScript reads it"));
+  EXPECT_THAT(ErrorForModel(kScript), HasSubstr("set spec.training.model.type to TorchScript"));
 }
 
 TEST_F(StartFilesTest, MissingFileIsBadInputAndUnknownStoreBadDocument) {

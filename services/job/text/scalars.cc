@@ -109,7 +109,7 @@ const char* OtherTypeOfScalar(std::string_view plain) {
   if (LooksLikeBool(plain)) return "a boolean";
   if (LooksLikeNumber(plain)) return "a number";
   if (LooksLikeDate(plain)) return "a date";
-  if (plain == "<<" || plain == "=") return "a directive";
+  if (plain == "<<" || plain == "=") return "a special key";
   return nullptr;
 }
 

@@ -20,7 +20,7 @@ std::optional<uint64_t> ReadMemorySize(std::string_view text);
 std::optional<bool> ReadBool(std::string_view text);  // true, True, TRUE, false, False, FALSE; else nullopt
 
 // Returns the type other than text and null that some YAML reader assigns to the plain scalar: "a boolean", "a number",
-// "a date" or "a directive"; nullptr if all readers parse it as text or null.
+// "a date" or "a special key"; nullptr if all readers parse it as text or null.
 const char* OtherTypeOfScalar(std::string_view plain);
 
 }  // namespace espalier::job

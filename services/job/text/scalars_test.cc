@@ -32,7 +32,7 @@ TEST(ScalarsTest, FindsAmbiguousText) {
     EXPECT_STREQ(OtherTypeOfScalar(text), "a number") << text;
   }
   EXPECT_STREQ(OtherTypeOfScalar("2024-02-29"), "a date");
-  EXPECT_STREQ(OtherTypeOfScalar("<<"), "a directive");
+  EXPECT_STREQ(OtherTypeOfScalar("<<"), "a special key");
 }
 
 TEST(ScalarsTest, AcceptsOrdinaryText) {

@@ -82,15 +82,15 @@ class FitCheck {
   }
 
   template <class Id>
-  void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& owner) {
+  void CheckLabelHeader(const job::Task& task, Id type, const ColumnHeader* header, const std::string& kind) {
     if (header == nullptr) return;  // the label is the original ID, which has no header
     const bool is_classification =
         task.type == job::TaskType::kNodeClassification || task.type == job::TaskType::kEdgeClassification;
     const std::string path = "spec.training.task.label";
     if (header->width() == 0) {
-      Add(path, DescribeColumn(type, task.label, *header) + ": expected at least one value for each " + owner);
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected at least one value for each " + kind);
     } else if (is_classification && !task.multi_label && header->width() != 1) {
-      Add(path, DescribeColumn(type, task.label, *header) + ": expected one class for each " + owner +
+      Add(path, DescribeColumn(type, task.label, *header) + ": expected one class for each " + kind +
                     ", or spec.training.task.multiLabel: true");
     }
   }
@@ -105,7 +105,7 @@ class FitCheck {
     }
   }
 
-  // Returns the sizes of the parts of the task's split, summed over all edge types of the task.
+  // Returns the sizes of the parts of the task's split; if the task has several edge types, their sums.
   PartSizes CountParts(const job::Task& task) const {
     if (!job::HasEdgeSeeds(task.type)) {
       return graph_.node_splits[FindNodeType(task.node_type, graph_.schema).value].at(task.split);

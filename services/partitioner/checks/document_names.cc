@@ -41,9 +41,9 @@ std::string ToText(const Names& names) {
 }
 
 // Returns "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label".
-std::string DescribeUnknown(const std::string& owner, const std::string& what, const std::string& name,
+std::string DescribeUnknown(const std::string& type, const std::string& what, const std::string& name,
                             const Names& names) {
-  return owner + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ToList(names)) +
+  return type + " has no " + what + " '" + name + "'" + job::DidYouMean(name, ToList(names)) +
          "; it has: " + ToText(names);
 }
 

@@ -153,7 +153,7 @@ TEST(DocumentNamesTest, RefusesEdgeTypesOfTaskThatDoNotFitEachOther) {
   EXPECT_THAT(
       Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})),
       ElementsAre(StartsWith(
-          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds the reverse edge type")));
+          "spec.training.task.reverseEdgeType: spec.graph.preprocess.addReverseEdges adds another reverse edge type")));
 
   const Settings edges = {{"training.task",
                            "{type: EdgeRegression, split: sold, edgeType: writes, label: year, exclude: ReverseEdges, "

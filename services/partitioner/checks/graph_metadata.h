@@ -49,13 +49,13 @@ struct GraphMetadata {
   std::vector<LabelsOfSplits> node_labels;  // by NodeTypeId; empty for a source before RecordValues
   std::vector<LabelsOfSplits> edge_labels;  // by EdgeTypeId; empty for a source before RecordValues
   std::vector<uint64_t> num_nodes;          // by NodeTypeId
-  std::vector<uint64_t> num_edges;          // by EdgeTypeId; of a source: before a type loses or gets edges
+  std::vector<uint64_t> num_edges;          // by EdgeTypeId; of a source: before preprocessing adds or drops edges
 };
 
 // Returns the headers that the partitions of `source` will have if graph.preprocess and graph.partitions are applied.
 // They include the relations that addReverseEdges creates, the node columns that sourceColumns copies from source nodes
-// to edges, and out-degrees. The sizes of splits include edges that preprocessing will drop. Reads no edges. Reads the
-// values of the columns that `labels` allows to lack values, to set lacks_values; if `labels` is null, reads no values.
+// to edges, and out-degrees. The sizes of splits include edges that preprocessing will drop. Reads no edges. Unless
+// `labels` is null, reads the columns that may lack values according to it, to set lacks_values. Reads no other values.
 // InvalidArgument if a reverse relation exists already.
 Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const job::Graph& graph,
                                       const graph::LabelColumns* labels = nullptr);

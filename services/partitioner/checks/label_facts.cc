@@ -41,7 +41,7 @@ LabelRule MakeLabelRule(LabelKind kind) {
           "a class from 0 to " + std::to_string(job::kMaxLabelClasses - 1) + ", or -1 or NaN (no label)", "-1 or NaN"};
 }
 
-// Returns the first value of row `row` that is not allowed, as its index among all elements of the column; nullopt if
+// Returns the index, among all elements of the column, of the first value of row `row` that is not allowed; nullopt if
 // all values of the row are allowed.
 template <class ValueAt>
 std::optional<int64_t> FindWrongValue(int64_t row, int64_t width, const LabelRule& rule, const ValueAt& value_at) {
@@ -77,7 +77,7 @@ bool HasLabel(const LabelRule& rule, const Tensor& column, std::span<const uint6
   return WithElements(column, [&](const auto& value_at) {
     const auto first = graph::FirstViolation(threads, static_cast<int64_t>(rows.size()), kCheapGrain, [&](int64_t i) {
       const uint64_t id = rows[static_cast<size_t>(i)];
-      if (id >= num_rows) return true;  // ValidateSourceGraph rejects it
+      if (id >= num_rows) return true;  // no error here: ValidateSourceGraph rejects the ID
       for (int64_t at = static_cast<int64_t>(id) * width; at < (static_cast<int64_t>(id) + 1) * width; ++at) {
         if (rule.is_label(value_at(at))) return true;
       }
@@ -119,15 +119,15 @@ const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels&
   return labels.classes;
 }
 
-Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
+Status CheckLabelFacts(const job::Task& task, const std::string& type, const format::LabelFacts& facts,
                        uint64_t num_training_rows) {
-  const NamedColumn column{"spec.training.task.label", task.label, owner};
+  const NamedColumn column{"spec.training.task.label", task.label, type};
   const LabelRule rule = MakeLabelRule(ToLabelKind(task));
   if (!facts.wrong.empty()) return WrongValue(column, facts.wrong, rule.expected);
   if (facts.has_label) return {};
   const std::string row = job::LabelsEdges(task.type) ? "edge" : "node";
   return InvalidArgument(column.field + ": no training " + row + " of split '" + task.split +
-                         "' has a label in column '" + column.name + "' of " + owner + ": all " +
+                         "' has a label in column '" + column.name + "' of " + type + ": all " +
                          std::to_string(num_training_rows) + " are " + rule.missing + ", which means no label");
 }
 

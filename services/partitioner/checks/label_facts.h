@@ -25,8 +25,8 @@ format::SplitLabels CollectSplitLabels(const Tensor& column, const std::vector<s
 const format::LabelFacts& SelectFacts(LabelKind kind, const format::SplitLabels& labels);
 
 // Returns InvalidArgument if the task cannot be trained with these labels: a value is neither a label nor missing, or
-// the training part has rows (`num_training_rows`) but no label. `owner` is the OwnerName of the column's type.
-Status CheckLabelFacts(const job::Task& task, const std::string& owner, const format::LabelFacts& facts,
+// the training part has rows (`num_training_rows`) but no label. `type` is the DescribeType of the column's type.
+Status CheckLabelFacts(const job::Task& task, const std::string& type, const format::LabelFacts& facts,
                        uint64_t num_training_rows);
 
 }  // namespace espalier::partitioner

@@ -8,8 +8,9 @@
 namespace espalier::partitioner {
 
 // Returns InvalidArgument for the first column with values that the job cannot use:
-// - labels, unless OnlyInfers: a value other than a class in [0, job::kMaxLabelClasses), -1 and NaN (multi-label: other
-//   than 0, 1, -1 and NaN; regression: infinite as F32), or no label in the training part;
+// - labels, unless the job only applies a model (OnlyInfers): a value that is not an integer in
+//   [0, job::kMaxLabelClasses), -1 or NaN (multi-label: that is not 0, 1, -1 or NaN; regression: that is infinite as
+//   F32), or no label in the training part;
 // - features: NaN; unless features are normalized, also a finite F64 value that is infinite as F32;
 // - weights: a value that is NaN, infinite or negative, or all values are 0;
 // - seed times: 2^63 or later.
@@ -17,8 +18,8 @@ namespace espalier::partitioner {
 //   spec.training.sampling.weight: row 17 of column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or
 //   larger
 // Returns OK for jobs that are not trained by Espalier (IsTrainedByEspalier).
-// Values that are not recorded are not checked. `names` are those of a source after RecordValues, or of a partitioning;
-// CheckDocument must have returned OK for them.
-Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& names);
+// Values that are not recorded are not checked. `metadata` is that of a source after RecordValues, or of a
+// partitioning; CheckDocument must have returned OK for it.
+Status CheckRecordedValues(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& metadata);
 
 }  // namespace espalier::partitioner

@@ -7,11 +7,11 @@
 
 namespace espalier::partitioner {
 
-std::string OwnerName(NodeTypeId type, const graph::GraphSchema& schema) {
+std::string DescribeType(NodeTypeId type, const graph::GraphSchema& schema) {
   return "node type '" + schema.NodeTypeName(type) + "'";
 }
 
-std::string OwnerName(EdgeTypeId type, const graph::GraphSchema& schema) {
+std::string DescribeType(EdgeTypeId type, const graph::GraphSchema& schema) {
   return "edge type '" + schema.EdgeType(type).Name() + "'";
 }
 
@@ -28,16 +28,16 @@ std::string DescribeElement(const Tensor& column, int64_t element) {
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected) {
   const size_t end_of_row = fact.find_first_of(", ", std::string_view("row ").size());
   const std::string row = fact.substr(0, end_of_row), rest = fact.substr(row.size());
-  return InvalidArgument(column.field + ": " + row + " of column '" + column.name + "' of " + column.owner + rest +
+  return InvalidArgument(column.field + ": " + row + " of column '" + column.name + "' of " + column.type + rest +
                          ": expected " + expected);
 }
 
-Status LacksValues(const NamedColumn& column) {
-  return InvalidArgument(column.field + ": column '" + column.name + "' of " + column.owner +
+Status LacksValuesError(const NamedColumn& column) {
+  return InvalidArgument(column.field + ": column '" + column.name + "' of " + column.type +
                          " lacks values: some are NaN; " + graph::kOnlyLabelsLackValues);
 }
 
-Status AllWeightsAreZero(const std::string& column) {
+Status AllWeightsAreZeroError(const std::string& column) {
   return InvalidArgument(std::string(kWeightField) + ": all weights in column '" + column +
                          "' are 0, so no edge would be sampled: expected some above 0");
 }

@@ -11,16 +11,16 @@
 
 namespace espalier::partitioner {
 
-// Returns the name of a type for messages: "node type 'paper'".
-std::string OwnerName(NodeTypeId type, const graph::GraphSchema& schema);
-// Returns the name of a type for messages: "edge type 'a:r:b'".
-std::string OwnerName(EdgeTypeId type, const graph::GraphSchema& schema);
+// Returns the description of a type for messages: "node type 'paper'".
+std::string DescribeType(NodeTypeId type, const graph::GraphSchema& schema);
+// Returns the description of a type for messages: "edge type 'a:r:b'".
+std::string DescribeType(EdgeTypeId type, const graph::GraphSchema& schema);
 
 // A column that a field of the document names.
 struct NamedColumn {
   std::string field;  // "spec.training.sampling.weight"
   std::string name;
-  std::string owner;  // the OwnerName of its node or edge type
+  std::string type;  // DescribeType of its node or edge type
 };
 
 inline constexpr char kWeightField[] = "spec.training.sampling.weight";
@@ -38,8 +38,8 @@ std::string DescribeElement(const Tensor& column, int64_t element);
 // column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or larger".
 Status WrongValue(const NamedColumn& column, const std::string& fact, const std::string& expected);
 // Returns InvalidArgument for a column that contains NaN but must not.
-Status LacksValues(const NamedColumn& column);
+Status LacksValuesError(const NamedColumn& column);
 // Returns InvalidArgument for the weight column `column`, whose values are all 0.
-Status AllWeightsAreZero(const std::string& column);
+Status AllWeightsAreZeroError(const std::string& column);
 
 }  // namespace espalier::partitioner

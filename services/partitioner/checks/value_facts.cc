@@ -68,16 +68,16 @@ std::string FormatFact(const Tensor& values, const std::optional<int64_t>& eleme
 
 class ValueFacts {
  public:
-  ValueFacts(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* names)
+  ValueFacts(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* metadata)
       : source_(source),
         options_(options),
-        makes_relations_(names->schema.num_edge_types() > source.schema.num_edge_types()),
-        names_(names) {}
+        makes_relations_(metadata->schema.num_edge_types() > source.schema.num_edge_types()),
+        metadata_(metadata) {}
 
   void RecordNodes(uint16_t type) {
     for (const auto& [name, values] : source_.nodes[type].columns) {
       if (!HasRows(values, source_.nodes[type].count)) continue;
-      ColumnHeader& header = names_->node_columns[type].at(name);
+      ColumnHeader& header = metadata_->node_columns[type].at(name);
       header.bad_feature = FormatFact(values, FindBadFeature(values, options_.threads));
       if (header.width() == 1) header.bad_time = FormatFact(values, FindBadTime(values, options_.threads));
       if (!MayBeLabels(name)) continue;
@@ -85,7 +85,7 @@ class ValueFacts {
         const auto parts = by_type.find(type);
         if (parts == by_type.end()) continue;
         RecordLabels(name, values, {parts->second.train, parts->second.validation, parts->second.test},
-                     &names_->node_labels[type][split]);
+                     &metadata_->node_labels[type][split]);
       }
     }
   }
@@ -113,9 +113,9 @@ class ValueFacts {
     const std::string bad_weight = FormatFact(values, FindBadWeight(values, options_.threads));
     const bool is_all_zero = bad_weight.empty() && !HasPositive(values, options_.threads);
     const graph::CanonicalEdgeType& named = source_.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations_, names_->schema)) {
-      const auto header = names_->edge_columns[made.value].find(name);
-      if (header == names_->edge_columns[made.value].end()) continue;
+    for (const EdgeTypeId derived : ListDerivedEdgeTypes(named, makes_relations_, metadata_->schema)) {
+      const auto header = metadata_->edge_columns[derived.value].find(name);
+      if (header == metadata_->edge_columns[derived.value].end()) continue;
       header->second.bad_weight = bad_weight;
       header->second.is_all_zero = is_all_zero;
     }
@@ -131,8 +131,9 @@ class ValueFacts {
   void RecordEdgeLabels(uint16_t type, const std::vector<std::string>& columns) {
     const graph::EdgeSet& edges = source_.edges[type];
     const bool adds_reverses = options_.preprocess.add_reverse_edges && !makes_relations_;
-    const Result<EdgeTypeId> made = names_->schema.FindEdgeType(source_.schema.EdgeType(EdgeTypeId(type)).Name());
-    if (!made.ok()) return;
+    const Result<EdgeTypeId> preprocessed_type =
+        metadata_->schema.FindEdgeType(source_.schema.EdgeType(EdgeTypeId(type)).Name());
+    if (!preprocessed_type.ok()) return;
     for (const auto& [split, by_type] : source_.edge_splits) {
       const auto parts = by_type.find(type);
       if (parts == by_type.end()) continue;
@@ -147,7 +148,7 @@ class ValueFacts {
       }
       if (rows.size() < found.size()) continue;
       for (const std::string& name : columns) {
-        RecordLabels(name, edges.columns.at(name), rows, &names_->edge_labels[made->value][split]);
+        RecordLabels(name, edges.columns.at(name), rows, &metadata_->edge_labels[preprocessed_type->value][split]);
       }
     }
   }
@@ -155,7 +156,7 @@ class ValueFacts {
   const graph::SourceGraph& source_;  // outlives this
   const RecordOptions& options_;      // outlives this
   const bool makes_relations_;        // whether addReverseEdges creates relations
-  GraphMetadata* const names_;        // outlives this
+  GraphMetadata* const metadata_;     // outlives this
 };
 
 void CopyRecords(const std::vector<std::map<std::string, ColumnHeader>>& source,
@@ -180,8 +181,8 @@ void CopyLabels(const LabelsOfSplits& source, Split* split) {
 
 }  // namespace
 
-void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* names) {
-  ValueFacts facts(source, options, names);
+void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* metadata) {
+  ValueFacts facts(source, options, metadata);
   for (uint16_t type = 0; type < source.nodes.size(); ++type) facts.RecordNodes(type);
   for (uint16_t type = 0; type < source.edges.size(); ++type) facts.RecordEdges(type);
 }

@@ -17,7 +17,8 @@ struct RecordOptions {
   int threads = 1;
 };
 
-// Reads the values of `source` before it is preprocessed and records in `names`, made by CollectMetadata(source, ...):
+// Reads the values of `source` before it is preprocessed and records in `metadata`, the result of
+// CollectMetadata(source, ...):
 // - for each edge column with one value per edge: the first value that cannot be a weight, and whether all are 0;
 // - for each node column: the first finite F64 value that is infinite as F32; if the column has one value per node,
 //   also the first U64 value of 2^63 or more, which cannot be a time;
@@ -25,7 +26,7 @@ struct RecordOptions {
 //   for which options.labels.MayLackValues returns true.
 // Skips columns without one row for each node or edge of their type, and IDs that are out of range: ValidateSourceGraph
 // rejects both.
-void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* names);
+void RecordValues(const graph::SourceGraph& source, const RecordOptions& options, GraphMetadata* metadata);
 
 // Copies the records in `source`, which RecordValues has set, to the columns and splits of `manifest`. Both must have
 // the same node and edge types.

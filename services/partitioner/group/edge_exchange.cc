@@ -75,7 +75,7 @@ nlohmann::ordered_json ToJson(const std::vector<format::FileEntry>& files) {
   return list;
 }
 
-// Copies the rows of `from` to `all`, starting at row `at`.
+// Copies the rows of `from` over those rows of `all` that begin with row `at`.
 void CopyRows(const Tensor& from, uint64_t at, Tensor* all) {
   if (from.empty()) return;
   std::memcpy(all->mutable_bytes() + at * all->row_bytes(), from.bytes(), from.size_bytes());

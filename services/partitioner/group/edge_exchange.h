@@ -45,8 +45,8 @@ struct ExchangeOptions {
   int threads = 1;
 };
 
-// The functions below use only the schema, nodes and splits of `graph`. `shares` contains this process's share of its
-// edges, by edge type.
+// The functions below use only the schema, nodes and splits of `graph`. `shares` contains, by edge type, the edges of
+// the graph that are in this process's share.
 
 // Writes the bundles of this process. The edges must have passed CheckEdges. Memory: 4 bytes per edge of the shares of
 // all edge types, the out-degrees, and one bundle. InvalidArgument if a share has 2^32 edges or more.
@@ -61,8 +61,9 @@ Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::str
                                              const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
                                              const partition::Assignment& assignment, const ExchangeOptions& options);
 
-// Returns the counts of the whole graph by edge type: the sums over all processes. Reads the out-degrees of one process
-// after another. DataLoss if the number of edges sent differs from the number of edges of the graph.
+// Returns the counts of the whole graph by edge type: the sums over all processes and, for max_original_id, the
+// maximum. Reads the out-degrees of one process after another. DataLoss if the number of edges sent differs from the
+// number of edges of the graph.
 Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& graph,
                                                      const std::vector<EdgeShare>& shares,
                                                      const std::vector<SentEdges>& sent);

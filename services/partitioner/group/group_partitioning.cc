@@ -27,7 +27,7 @@ namespace {
 constexpr int kBuiltDepth = 8;  // limit of the nesting of JSON
 constexpr std::string_view kGroupAttempt = "attempt-group-";
 
-// Description of a built partition, which its process publishes.
+// Description of a built partition, published by the process that built it.
 struct BuiltPartition {
   format::PartitionEntry entry;
   partition::InEdgeQuality quality;
@@ -115,7 +115,7 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
                     (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads, labels).ok());
   if (good) return {};
   RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads, labels));
-  return Internal("one process found an invalid share of the graph, although the whole graph is valid");
+  return Internal("this process's share of the graph is invalid, although the whole graph is valid");
 }
 
 class Worker {
@@ -148,7 +148,7 @@ class Worker {
 
  private:
   int threads() const { return work_.writer.build.threads; }
-  // Returns the preprocessed graph. shares_ contains this process's share of its edges.
+  // Returns the preprocessed graph. shares_ contains those of its edges that are in this process's share.
   const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
 
   Status Validate() {
@@ -269,7 +269,7 @@ Status CheckOptionsForGroup(const job::Graph& graph, bool holds_edges_out) {
       preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges || holds_edges_out;
   const std::vector<job::PartitionBalance>& balance = graph.partitions.balance;
   if (changes_edges && std::count(balance.begin(), balance.end(), job::PartitionBalance::kEdges) > 0) {
-    return refuse("several processes balance Edges only if preprocessing does not change the edges: omit Edges");
+    return refuse("balance [Edges] requires that neither preprocessing nor the task changes the edges: omit Edges");
   }
   const job::PartitionAlgorithm algorithm = graph.partitions.algorithm;
   if (algorithm == job::PartitionAlgorithm::kMetis || algorithm == job::PartitionAlgorithm::kMultilevel) {

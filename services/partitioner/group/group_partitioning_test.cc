@@ -235,7 +235,7 @@ TEST_F(GroupLifeTest, AllEndIfProcessIsMissing) {
   }
   for (const Result<PartitionOutcome>& outcome : outcomes) {
     EXPECT_EQ(outcome.status().code(), StatusCode::kDeadlineExceeded);
-    EXPECT_THAT(outcome.status().message(), HasSubstr("process 1 of 3 has sent no heartbeat yet"));
+    EXPECT_THAT(outcome.status().message(), HasSubstr("rank 1 of 3 has sent no heartbeat yet"));
   }
 }
 

@@ -32,7 +32,7 @@ std::string RankName(uint32_t rank) {
 }
 
 std::string DescribeRank(uint32_t rank, uint32_t size) {
-  return "process " + std::to_string(rank) + " of " + std::to_string(size);
+  return "rank " + std::to_string(rank) + " of " + std::to_string(size);
 }
 
 // Returns the text of the object, or nullopt if it does not exist.
@@ -78,7 +78,7 @@ Status CheckGroup(const GroupOptions& options) {
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
   if (options.name.empty() || options.name.size() > 64 ||
       options.name.find_first_not_of(kAllowed) != std::string::npos) {
-    return refuse("the name '" + options.name.substr(0, 80) + "': expected 1 to 64 of a-z, 0-9 and -");
+    return refuse("the name '" + options.name.substr(0, 80) + "': expected 1 to 64 characters of a-z, 0-9 and -");
   }
   return {};
 }
@@ -126,8 +126,9 @@ Status ProcessGroup::AgreeOnSize() {
   RETURN_IF_ERROR(PutIfMissing(store_, key, std::to_string(size())));
   ASSIGN_OR_RETURN(const std::string agreed, store_.Get(key));
   if (agreed == std::to_string(size())) return {};
-  return InvalidArgument("the group '" + options_.name + "' began with " + agreed + " processes, this is one of " +
-                         std::to_string(size()) + ": use another name");
+  return InvalidArgument("the group '" + options_.name + "' was started with " + agreed +
+                         " processes, but the world size of this process is " + std::to_string(size()) +
+                         ": use another name");
 }
 
 // Join writes 0. The background thread then starts at a random number and adds 1 for each heartbeat.
@@ -166,8 +167,8 @@ class ProcessGroup::HeartbeatWatch {
     if (!deadline_.HasPassed()) return {};
     group_.found_silence_ = true;
     return DeadlineExceeded(DescribeRank(rank_, group_.size()) +
-                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") + ": its '" + what +
-                            "' is missing");
+                            (last_ ? " sends no heartbeat" : " has sent no heartbeat yet") +
+                            ": it has not published '" + what + "'");
   }
 
  private:

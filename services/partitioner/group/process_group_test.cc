@@ -70,7 +70,7 @@ TEST_F(ProcessGroupTest, FailedGroupEnds) {
 TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
   const Status late = Join(Options(1))->Await(0, "sent").status();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(late.message(), HasSubstr("process 0 of 2 has sent no heartbeat yet: its 'sent' is missing"));
+  EXPECT_THAT(late.message(), HasSubstr("rank 0 of 2 has sent no heartbeat yet: it has not published 'sent'"));
 }
 
 // The process has a heartbeat that is not renewed, as if it had been killed.
@@ -80,7 +80,7 @@ TEST_F(ProcessGroupTest, NamesSilentProcess) {
   const auto one = Join(Options(1));
   const Status silent = one->Await(0, "sent").status();
   EXPECT_EQ(silent.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(silent.message(), HasSubstr("process 0 of 2 sends no heartbeat"));
+  EXPECT_THAT(silent.message(), HasSubstr("rank 0 of 2 sends no heartbeat"));
   one->Fail(silent);  // published for the other processes
   EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
@@ -100,7 +100,8 @@ TEST_F(ProcessGroupTest, RefusesProcessWithOtherGroupSize) {
   ASSERT_EQ(Join(Options(0, 3))->Publish("sent", "a third"), Status());
   const auto mixed = ProcessGroup::Join(store_, kPlace, Options(0, 2), nullptr);
   EXPECT_EQ(mixed.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(mixed.status().message(), HasSubstr("the group 'try-1' began with 3 processes, this is one of 2"));
+  EXPECT_THAT(mixed.status().message(),
+              HasSubstr("the group 'try-1' was started with 3 processes, but the world size of this process is 2"));
   EXPECT_EQ(*Join(Options(1, 3))->Await(0, "sent"), "a third");
 }
 
@@ -151,7 +152,7 @@ TEST_F(ProcessGroupTest, RefusesInvalidGroups) {
   options = Options(0);
   for (const std::string name : {"", "A", "a/b", "a b"}) {
     options.name = name;
-    EXPECT_THAT(CheckGroup(options).message(), HasSubstr("expected 1 to 64 of a-z, 0-9 and -")) << name;
+    EXPECT_THAT(CheckGroup(options).message(), HasSubstr("expected 1 to 64 characters of a-z, 0-9 and -")) << name;
   }
 }
 

@@ -37,7 +37,7 @@ Status CheckFeatureRange(const graph::SourceGraph& source, uint32_t rank, uint32
   return {};
 }
 
-// The largest magnitude of each element of a row by NodeTypeId and column.
+// By NodeTypeId and column: for each position in a row, the largest magnitude over all rows of a range.
 using Magnitudes = std::vector<std::map<std::string, std::vector<double>>>;
 
 // Returns the magnitudes in range `rank` of the `size` ranges of each feature column's rows, or the error for the first
@@ -104,7 +104,7 @@ Status CheckNoSourceHasScales(const graph::SourceGraph& source, const std::vecto
       const auto column = nodes.columns.find(name);
       if (column == nodes.columns.end()) continue;
       if (graph::HoldsFeatures(name, column->second, options.label_columns)) {
-        return partition::SourceColumnWithScales(name);
+        return partition::SourceColumnWithScalesError(name);
       }
     }
   }

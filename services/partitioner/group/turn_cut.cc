@@ -51,7 +51,8 @@ Result<std::vector<format::FileEntry>> ParseFiles(const std::string& text, size_
       files.push_back(std::move(entry));
       return {};
     }));
-    if (files.size() != expected) return fields.InvalidField("files", "expected " + std::to_string(expected));
+    if (files.size() != expected)
+      return fields.InvalidField("files", "expected " + std::to_string(expected) + " files");
     return files;
   };
   Result<std::vector<format::FileEntry>> files = parse();
@@ -195,7 +196,7 @@ class TurnCut {
   Result<EdgesByProcess> SortByProcess(const Endpoints& endpoints) const {
     const auto num_edges = static_cast<uint64_t>(endpoints.vertices.num_rows());
     if (num_edges >= uint64_t{1} << 32) {
-      return InvalidArgument("each process would read 2^32 edges of a type or more: use more processes");
+      return InvalidArgument("each process would read 2^32 or more edges of one type: use more processes");
     }
     std::vector<uint64_t> range_ends;  // the end of the range of positions of each process
     for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsFor(rank).last);
@@ -327,16 +328,17 @@ class TurnCut {
       ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "multiplicity"));
       const std::optional<uint32_t> multiplicity = ParseNumber<uint32_t>(text);
       if (!multiplicity) {
-        return DataLoss("the multiplicity of process " + std::to_string(rank) + " is '" + text.substr(0, 40) + "'");
+        return DataLoss("process " + std::to_string(rank) + " published the multiplicity '" + text.substr(0, 40) +
+                        "', expected a number");
       }
       common = Combine(common, *multiplicity);
     }
     return common;
   }
 
-  // Assigns the vertices in the range of process `rank`. If `rank` is this process and did not publish their partitions
-  // of this pass before a restart, computes and publishes them. Otherwise waits for the published partitions and
-  // applies them.
+  // Assigns partitions to the vertices in the range of process `rank`. If `rank` is this process's rank, computes and
+  // publishes the partitions, unless it published those of this pass before a restart. Otherwise waits for the
+  // published partitions and applies them.
   Status RunTurn(int pass, uint32_t rank, const Neighbors& mine, partition::Restream* stream) {
     const partition::DirectoryRange range = PositionsFor(rank);
     const std::string what = "placed-" + std::to_string(pass);

@@ -17,8 +17,8 @@ namespace espalier::partitioner {
 // edges of `graph` are used only if options.balance contains kEdges; `graph` must then have all edges. Memory: for
 // every node its partition and its weights under options.balance; one bundle; while sending, 8 bytes per edge of the
 // share and 2 bytes per edge of its largest type; afterwards this process's neighbors, 8 bytes per edge of the graph
-// divided by group.size(). InvalidArgument if the graph has 2^32 nodes or more, or if a share has 2^32 edges of one
-// type or more. Errors of the group and of the store.
+// divided by group.size(). InvalidArgument if the graph has 2^32 nodes or more, or if a share has 2^32 or more edges of
+// one type. Errors of the group and of the store.
 Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
                                          const std::vector<EdgeShare>& shares,
                                          const partition::PartitionOptions& options);

@@ -16,12 +16,12 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
   app->add_option("--output", flags->output_uri,
                   "Location of partitionings; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
   app->add_option("--export-mappings", flags->mappings_folder,
-                  "Also write original -> partition and original -> global ids as .npy files into this folder")
+                  "Also write the partition and the global id of each original id as .npy files into this folder")
       ->transform(LocalPath());
   AddCacheFlags(app, &flags->cache);
-  app->add_option("--threads", flags->threads, "Threads, by default one a processor; results do not depend on them")
+  app->add_option("--threads", flags->threads, "Threads, by default one per processor; results do not depend on them")
       ->check(CLI::Range(1, 1024));
-  app->add_option("--rank", flags->group.rank, "This process's number among --world-size, from 0")
+  app->add_option("--rank", flags->group.rank, "Rank of this process: 0 to --world-size minus 1")
       ->envname("ESPALIER_PARTITIONER_RANK")
       ->capture_default_str();
   app->add_option("--world-size", flags->group.size, "Number of processes that make the partitioning")
@@ -40,10 +40,12 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
       ->capture_default_str();
   app->add_flag_callback(
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
-      "A user's program trains: do not check that the graph has the names of spec.training");
+      "A user's program trains: do not check that the graph has the types, columns and splits that spec.training "
+      "names");
   app->add_flag(
       "--skip-start-files", flags->skip_start_file_checks,
-      "Do not check that object storage has the files that trainers read at their start: model, checkpoint, nodes");
+      "Do not check that object storage has the files that trainers read at their start: spec.training.model.uri, "
+      "spec.checkpoint.resumeFrom, spec.output.nodesUri");
   app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();

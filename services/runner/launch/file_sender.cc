@@ -34,7 +34,7 @@ Result<std::string> ReadBlock(const FileToSend& file, uint64_t block) {
   std::ifstream in(file.source, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(range.offset));
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in) return DataLoss(file.source + " has become shorter during the copy");
+  if (!in) return DataLoss("reading " + file.source + ": it may have been removed or shortened during the copy");
   RETURN_IF_ERROR(format::CheckBlock(file.entry, block, std::as_bytes(std::span(bytes)), file.source));
   return bytes;
 }

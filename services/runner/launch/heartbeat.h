@@ -15,8 +15,8 @@ namespace espalier::launch {
 
 class HostSession;
 
-// Longest time between two pings of a host. HostFleet uses at most a third of HostFleetOptions::lost_after, the time
-// without a message after which hosts consider the launcher lost.
+// Longest time between two pings of a host. HostFleet uses the shorter of this time and a third of
+// HostFleetOptions::lost_after, the time without a message after which hosts consider the launcher lost.
 constexpr std::chrono::seconds kPingInterval{5};
 
 // Not thread-safe. The hosts must outlive this object.

@@ -246,7 +246,7 @@ class HostAgent {
     ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(listen));
     if (at.port == 0 || !run::IsTaken(at.host, at.port)) return Status();
     return Unavailable("port " + std::to_string(at.port) + ", where " + name + " is to listen, is taken by " +
-                       FindPortHolder(at.host, at.port).value_or("a socket that no process listens on") +
+                       FindPortHolder(at.host, at.port).value_or("a socket of an unknown process") +
                        ": end it, or give the host another port in the hosts file");
   }
 
@@ -275,7 +275,7 @@ class HostAgent {
 
   Status TakeBlock(const Message& message) {
     if (!receiver_.has_value())
-      return InvalidArgument("got a `block` without an unfinished file: expected `receive` before it");
+      return InvalidArgument("got a `block`, but no file is being received: expected `receive` before it");
     RETURN_IF_ERROR(receiver_->WriteBlock(static_cast<uint64_t>(message.Number("index")), message.body));
     return CommitWhenComplete();
   }
@@ -329,7 +329,7 @@ class HostAgent {
     }
     status_sent_ = now;
     Result<std::string> status = fleet_.FetchStatus(rank0);
-    if (!status.ok()) return Status();  // not ready or busy; retried after kStatusInterval
+    if (!status.ok()) return Status();  // busy, or not ready yet; retried after kStatusInterval
     return Send({{"is", "status"}, {"child", ToString(rank0)}}, *std::move(status));
   }
 

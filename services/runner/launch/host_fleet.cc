@@ -236,8 +236,8 @@ Status HostFleet::Start(ChildId child, const process::ChildSpec& spec, const std
   json environment = options_.environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;
   const run::Site site = GetSite(child);
-  const bool has_fixed_port = child.role == Role::kServer && site.port != 0 && is_first_start;
-  const std::string listen = has_fixed_port ? ToString(HostPort{site.host, site.port}) : "";
+  const bool checks_port = child.role == Role::kServer && site.port != 0 && is_first_start;
+  const std::string listen = checks_port ? ToString(HostPort{site.host, site.port}) : "";
   return sessions_[FindHost(child)]->Send({{"do", "start"},
                                            {"child", ToString(child)},
                                            {"life", member.life},
@@ -287,7 +287,7 @@ Status HostFleet::ReceiveFrom(size_t host) {
   return session.GiveUp(DeadlineExceeded("no message for " + std::to_string(options_.lost_after.count()) + " s"));
 }
 
-// Handles a message `failed`. If it is about a start, the child is removed, because it was never started.
+// Handles a message `failed`. If the failed request was a `start`, removes the child, because it was never started.
 Status HostFleet::HandleFailure(size_t host, const Message& message) {
   const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
@@ -302,7 +302,7 @@ Status HostFleet::HandleMessage(size_t host, const Message& message) {
   if (type == "failed") return HandleFailure(host, message);
   const std::optional<ChildId> child = run::ParseChildId(message.Text("child"));
   const auto found = child.has_value() ? members_.find(*child) : members_.end();
-  if (found == members_.end() || FindHost(*child) != host) return Status();  // not a child of this host
+  if (found == members_.end() || FindHost(*child) != host) return Status();  // not about a child on this host
   Member& member = found->second;
   if (type == "log") return HandleLog(host, *child, message.body);
   if (type == "status" && *child == ChildId{Role::kTrainer, 0}) rank0_status_ = message.body;

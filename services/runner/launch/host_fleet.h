@@ -74,7 +74,7 @@ class HostFleet final : public run::Fleet {
     int64_t life = 0;  // number of this start, unique in the run
     SteadyTime started;
     bool is_ready = false;
-    pid_t pid = 0;  // on its host; 0: not ready yet
+    pid_t pid = 0;  // on its host; 0: no ready file has reported it
     std::optional<process::ExitState> exit;
   };
 
@@ -103,7 +103,7 @@ class HostFleet final : public run::Fleet {
 
   std::vector<std::unique_ptr<HostSession>> sessions_;
   std::vector<SilenceTimer> silences_;      // one per session
-  std::vector<uint16_t> rendezvous_ports_;  // a port of each host that was free at Begin
+  std::vector<uint16_t> rendezvous_ports_;  // one port per host, which was free at Begin
   const HostFleetOptions options_;
   const run::RunFolder& folder_;
   const run::RunJob& job_;

@@ -19,7 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kMaxStderrBytes = 4096;
-// Limits one ReadErrors, so that a host that writes to standard error without end does not block the caller.
+// Limits the reads in one call of ReadErrors, so that a host that writes to standard error without end does not block
+// the caller.
 constexpr int kMaxReads = 16;
 // Limits the messages kept for a later Await. A correct host sends hardly any before they are requested.
 constexpr size_t kMaxUnread = 4;

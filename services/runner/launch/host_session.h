@@ -53,7 +53,8 @@ class HostSession {
   // Cancelled if a stop is requested; DeadlineExceeded, which also ends the connection; errors of `heartbeat`.
   Result<Message> Await(const std::string& type, const telemetry::StopSignal& stop, Deadline deadline,
                         Heartbeat& heartbeat);
-  // Keeps the messages that have arrived for a later Await; does not block. A message `failed` becomes an error.
+  // Reads the messages that have arrived and keeps them for a later Await; does not block. A message `failed` becomes
+  // an error.
   Status PollMessages();
   // Closes the connection because of `reason`, which all later calls return.
   Status GiveUp(const Status& reason) { return EndConnection(reason); }
@@ -63,8 +64,8 @@ class HostSession {
   // Returns whether the host has sent `hello` and no Send is in progress, so that a ping can be sent.
   bool is_listening() const { return has_received_hello_ && !is_sending_; }
   uint64_t bytes_received() const { return pipe_->bytes_received(); }
-  // Closes the host's input, upon which the host stops its processes and ends. Blocks until ssh has ended or the
-  // deadline passes.
+  // Closes the agent's input, upon which the agent stops the host's processes and ends. Blocks until ssh has ended or
+  // the deadline passes.
   void Close(Deadline deadline);
 
  private:

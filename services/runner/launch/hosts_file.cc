@@ -39,7 +39,7 @@ std::string ParseLine(const std::string& line, Host* host) {
   words >> host->name >> port >> more;
   host->name = WithoutBrackets(host->name);
   if (!IsName(host->name)) return "'" + host->name + "' is neither an address nor a host name";
-  if (!more.empty()) return "'" + more + "': expected an address and a port";
+  if (!more.empty()) return "unexpected '" + more + "' after the port";
   if (port.empty()) return "";
   const auto number = ParseNumber<decltype(Host::port)>(port);
   if (!number) return "port '" + port + "': expected 0 to 65535";

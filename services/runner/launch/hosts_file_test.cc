@@ -44,7 +44,7 @@ TEST(HostsFileTest, SkipsAByteOrderMark) {
 TEST(HostsFileTest, ErrorsNameLine) {
   EXPECT_THAT(ErrorOf("10.0.0.1 99999\n10.0.0.2 30050 8\nok\nok\n"),
               AllOf(HasSubstr("hosts.txt:1: port '99999': expected 0 to 65535"),
-                    HasSubstr("hosts.txt:2: '8': expected"), HasSubstr("hosts.txt:4: ok occurs twice")));
+                    HasSubstr("hosts.txt:2: unexpected '8'"), HasSubstr("hosts.txt:4: ok occurs twice")));
   EXPECT_THAT(ErrorOf("# nobody\n"), HasSubstr("lists no hosts"));
   EXPECT_THAT(ErrorOf("10.0.0.1 -1\n"), HasSubstr("port '-1'"));
 }

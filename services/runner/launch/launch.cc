@@ -191,7 +191,7 @@ run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
   }
   for (const std::string& folder : options.folders) {
     const Status copied = CopyFolder(folder, target);
-    if (!copied.ok()) return Failed(copied);
+    if (!copied.ok()) return Refused(copied);
   }
   return outcome;
 }

@@ -34,7 +34,7 @@ TEST_F(LaunchScriptTest, AnotherDigestAndAConfigMapAreRefused) {
   const run::RunOutcome changed =
       LaunchWith("{uri: " + (root_ / "train.sh").string() + ", sha256: " + std::string(64, 'a') + "}");
   EXPECT_EQ(changed.code, ExitCode::kBadInput);
-  EXPECT_THAT(changed.error, testing::HasSubstr("but the job runs only " + std::string(64, 'a')));
+  EXPECT_THAT(changed.error, testing::HasSubstr("but the job expects " + std::string(64, 'a')));
 
   const run::RunOutcome config_map = LaunchWith("{configMapKeyRef: {name: code, key: train.sh}}");
   EXPECT_EQ(config_map.code, ExitCode::kBadDocument);

@@ -5,7 +5,7 @@
 //   greeting, once, host to launcher: "espalier host 1\n"; earlier output of the host's shell is skipped
 //   message: size of the head (u32) and of the body (u32), little-endian; the head, a JSON object; the body, bytes
 //
-// launcher to host, by "do":
+// launcher to host; the field "do" of the head is one of:
 //   begin    folder, output, token, address, graceSeconds, lostSeconds, sharedRowBytes, files {name: text}: create the
 //            folder with these files, and sharedRowBytes of memory that trainers share (0: none); address: the
 //            host's own; response: begun
@@ -18,7 +18,7 @@
 //            `received` after the last block
 //   block    index; body: the bytes of that block
 //   ping     keeps the connection alive; response: pong
-// host to launcher, by "is":
+// host to launcher; the field "is" of the head is one of:
 //   hello    version, processors, folder: that of the binaries; missing [program]: role binaries that it lacks
 //   begun    seesOutput: whether output/run/token contains the token; rendezvousPort: a free port of the host's address
 //   ready    child, life, address, admin, rendezvous, pid: the process has written its ready file

@@ -1,5 +1,5 @@
-// Builds the list of files for each host (Plan), then sends the plans one host after the other (SendPlans). A plan of
-// CopyPartitions ends with the manifest, so a host gets it only after all partitions that it serves.
+// Builds the list of files for each host (Plan), then sends the plans one host after the other (SendPlans). In a plan
+// of CopyPartitions, the manifest is last, so it arrives only after all partitions that the host serves.
 #include "services/runner/launch/partition_copy.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Status SendPlans(const std::string& what, const std::vector<Plan>& plans, const 
   return Status();
 }
 
-// Returns a callback that keeps the hosts alive and fails if a stop is requested.
+// Returns a callback that pings the hosts when a ping is due, and fails if a stop is requested.
 ProgressCallback MakeProgressCallback(const CopyTarget& to) {
   return [&to] { return to.stop.requested() ? Cancelled("stopped while reading files to copy") : to.heartbeat.Beat(); };
 }

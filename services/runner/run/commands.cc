@@ -54,7 +54,7 @@ process::ChildSpec PartitionerCommand(const Site& site, const RoleOptions& optio
                                       const PartitionerPeers& peers) {
   const std::string name = ToString(ChildId{Role::kPartitioner, peers.rank});
   process::ChildSpec spec = MakeCommand(site, "espalier-partitioner", name);
-  // --skip-start-files: Run has already checked that the files exist that trainers read when they start.
+  // --skip-start-files: run.cc decides whether to check the files that trainers read when they start.
   spec.arguments = {
       "--job",        site.paths.JobFile(),       "--output", partitions_uri,      "--admin-listen", kAnyPort,
       "--ready-file", site.paths.ReadyFile(name), "--json",   "--skip-start-files"};

@@ -20,7 +20,7 @@ struct RoleOptions {
   // The user's program with its arguments, which runs instead of the trainers. If the command line has none, the
   // program of the document (spec.trainers.program) is used; if that is missing too, the trainers run.
   std::vector<std::string> program = {};
-  bool program_is_documents = false;  // `program` was taken from the document
+  bool program_is_from_document = false;  // `program` was taken from the document
   // Folder of the document's script on the ranks' machines, absolute or relative to Site::working_folder; empty:
   // RunPaths::ScriptFolder().
   std::string script_folder = {};
@@ -32,11 +32,11 @@ struct RoleOptions {
   }
 };
 
-// What differs between the processes that are started for one child.
+// What differs between a child's first process and those that replace it.
 struct Life {
   uint64_t incarnation = 1;
-  // Address of the child's earlier process, which clients use. Empty for the first process, which listens on
-  // Site::port.
+  // Address at which the process listens: that of the child's earlier process, because clients keep using it. Empty if
+  // no earlier process was ready: the process then listens on Site::port.
   std::string address;
 };
 

@@ -75,8 +75,8 @@ class Fleet {
   virtual std::vector<ChildId> Running() = 0;  // polls the processes; does not consume events
   // Returns how the child's last process ended; nullopt while it runs, or if it was never started.
   virtual std::optional<process::ExitState> ExitState(ChildId child) = 0;
-  // Returns the JSON that the child's admin port serves at /status. Best effort: LocalFleet fails after half a second;
-  // HostFleet has only the status that trainer 0 sent last.
+  // Returns the JSON that the child's admin port serves at /status. Best effort: LocalFleet waits for a response for at
+  // most half a second; HostFleet has only the latest status of trainer 0.
   virtual Result<std::string> FetchStatus(ChildId child) = 0;
 
   // Ends all children, role by role (see Role): SIGTERM to all of a role, then SIGKILL to those that still run after

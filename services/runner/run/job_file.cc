@@ -50,7 +50,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   Json& spec = document.at("spec");
   Json& graph = spec.at("graph");
   MakeAbsolute(&graph.at("source"), "uri");
-  // Outputs and checkpoints go to the document's location if that is a bucket, otherwise to the folder.
+  // Outputs and checkpoints go to spec.output.uri if that is in a bucket, otherwise to the folder.
   std::string prefix = parsed.training.output_uri;
   while (prefix.ends_with('/')) prefix.pop_back();
   RunJob result;
@@ -74,7 +74,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   try {
     result.json = document.dump(2) + "\n";
   } catch (const Json::exception&) {
-    return InvalidArgument("the output folder, or a path in the document, is not UTF-8: " + folder.path());
+    return InvalidArgument("the output folder " + folder.path() + " or a path in the document is not UTF-8");
   }
   // Parsed as the children will parse it, so that errors are found here.
   Result<job::ParsedJob> placed =

@@ -17,8 +17,8 @@ struct RunJob {
   job::DocumentPlaces places;        // lines and columns of the fields in the user's document
 };
 
-// Reads the document and applies the settings, each "path=value". All errors are errors of the document (exit code 64).
-// With an empty path, the settings are the whole spec, and the job's name is "program".
+// Reads the document and applies the settings, each "path=value". All errors are the user's (exit code 64). With an
+// empty path, the settings are the whole spec, and the job's name is "program".
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
                                    job::RunsOn runs_on = job::RunsOn::kLaptop,
                                    job::SpecTraining training = job::SpecTraining::kRequired);

@@ -26,8 +26,9 @@ Result<format::OutputsManifest> ReadCommitted(const storage::StoreLocation& pref
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
   if (!text.ok()) return text.status();
   if (!format::IsOutputsManifest(*text)) {
-    return FailedPrecondition(prefix.store->Describe() + " has a manifest.json that is not one of a run's outputs: " +
-                              "choose another location for the outputs");
+    return FailedPrecondition(prefix.store->Describe() +
+                              " has a manifest.json that does not describe a run's outputs: choose another location "
+                              "for the outputs");
   }
   return format::OutputsManifestFromJson(*text);
 }

@@ -13,7 +13,7 @@ namespace espalier::run {
 struct EarlierRun {
   uint64_t newest_incarnation = 0;                     // the newest one that wrote anything; 0: none
   std::vector<format::CheckpointListing> checkpoints;  // of any state, oldest first
-  // Whether outputs are committed and no complete checkpoint is of a later incarnation than they are. Then there is
+  // Whether outputs are committed and no complete checkpoint has a later incarnation than the outputs. Then there is
   // nothing to resume.
   bool outputs_committed = false;
   std::string job_name;                  // from the result of the committed outputs; empty if there is none

@@ -14,8 +14,8 @@ class LocalFleet final : public Fleet {
   // Kills the children that still run.
   ~LocalFleet() override = default;
 
-  // Creates `bytes` of memory, which all trainers started from now on inherit for feature rows that they share
-  // (ESPALIER_SHARED_ROW_MEMORY has the descriptor). 0 bytes: none.
+  // Creates `bytes` of memory for feature rows that trainers share. Trainers that are started after this call inherit
+  // its descriptor (ESPALIER_SHARED_ROW_MEMORY). 0 bytes: none.
   Status ShareRows(uint64_t bytes);
   // Sets additional descriptors: WaitForEvent also returns when one of them is readable.
   void Watch(std::vector<int> descriptors) { watched_ = std::move(descriptors); }

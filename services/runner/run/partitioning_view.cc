@@ -7,7 +7,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr double kMinFraction = 0.02;  // the remaining time is extrapolated from this fraction on
+constexpr double kMinFraction = 0.02;  // up to this fraction, the remaining time is not extrapolated
 
 }  // namespace
 

@@ -35,7 +35,7 @@ Status RemoveResults(const fs::path& folder) {
   }
   if (error == std::errc::no_such_file_or_directory) return Status();
   if (error) return FromErrno(error.value(), "removing " + (folder / "results").string());
-  fs::remove(folder / "results", error);  // fails if it is not empty
+  fs::remove(folder / "results", error);  // no effect if other files are left in it
   return Status();
 }
 

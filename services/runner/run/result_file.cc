@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxResultBytes = 64 << 20;
 
-// Adds a field unless the trainer has written it itself.
+// Adds a field unless the trainer or program has written it.
 void AddIfAbsent(Json* result, const char* key, Json value) {
   if (!result->contains(key)) (*result)[key] = std::move(value);
 }
@@ -91,7 +91,7 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
       std::error_code error;
       std::filesystem::rename(folder.ResultFile(), kept, error);
       if (error) return FromErrno(error.value(), "renaming the program's " + folder.ResultFile());
-      written.note = "the program has written a result.json that is not a JSON object: it is kept as " + kept;
+      written.note = "the program's result.json cannot be read as a JSON object: it is kept as " + kept;
       result = Json::object();
     }
   }

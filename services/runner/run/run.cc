@@ -75,7 +75,7 @@ Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
   if (options.roles.has_program()) {
     return InvalidArgument("--audit records the samples of Espalier's trainers: omit it with a program");
   }
-  // With expand Once, a node is sampled only in the first hop that reaches it, and this hop depends on a trainer's
+  // With expand Once, a node is expanded only in the first hop that reaches it, and this hop depends on a trainer's
   // seeds.
   if (job.training.sampling.draw.expand == sampler::Expand::kOnce && job.trainer_replicas > 1) {
     return InvalidArgument(
@@ -200,7 +200,7 @@ std::string DescribeResume(const RunOptions& options, const storage::StoreLocati
   if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;
   if (has_program) {
     command += " --resume";
-    if (options.roles.program_is_documents) return "\nresume with: " + command;
+    if (options.roles.program_is_from_document) return "\nresume with: " + command;
     command += " --";
     for (const std::string& word : options.roles.program) command += " " + ShellWord(word);
     return "\nresume with: " + command;
@@ -214,7 +214,7 @@ std::string DescribeResume(const RunOptions& options, const storage::StoreLocati
 std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool resumed) {
   if (!context.options.roles.audit) return std::nullopt;
   if (resumed || facts->trainer_restarts > 0) {
-    context.progress.Note("no samplesDigest: samples of trainers before their restart were not recorded");
+    context.progress.Note("no samplesDigest: samples before --resume or a restart of the trainers were not recorded");
     return std::nullopt;
   }
   std::vector<std::string> files;
@@ -283,9 +283,9 @@ struct Request {
   RunOptions options;
   job::ParsedJob document;
 
-  // Returns the document's script if this run reads it and puts it into its folder, otherwise null.
+  // Returns the document's script if this run reads it and puts it into the run's folder, otherwise null.
   const job::Script* script() const {
-    if (!options.roles.program_is_documents || !options.roles.script_folder.empty()) return nullptr;
+    if (!options.roles.program_is_from_document || !options.roles.script_folder.empty()) return nullptr;
     const std::optional<job::Script>& script = document.training.program->script;
     return script.has_value() ? &*script : nullptr;
   }
@@ -303,7 +303,7 @@ Result<Request> ReadRequest(const RunOptions& given) {
     const std::string& given_folder = options.roles.script_folder;
     options.roles.program =
         document.training.program->Words(given_folder.empty() ? RunPaths(output).ScriptFolder() : given_folder);
-    options.roles.program_is_documents = true;
+    options.roles.program_is_from_document = true;
   }
   RETURN_IF_ERROR(CheckOptions(options, document.training));
   return Request{std::move(options), std::move(document)};
@@ -315,8 +315,8 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
   if (!folder.ok()) {
     const StatusCode code = folder.status().code();
-    const bool is_users_choice = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
-    return Failed(is_users_choice ? ExitCode::kBadDocument : ToExitCode(code), folder.status().message());
+    const bool is_users_error = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
+    return Failed(is_users_error ? ExitCode::kBadDocument : ToExitCode(code), folder.status().message());
   }
   const Result<RunJob> job = PlaceJob(request.document, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
@@ -375,10 +375,11 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
 Status CheckTrainer(const std::string& program_folder) {
   const std::string trainer = program_folder + "/espalier-trainer";
   if (access(trainer.c_str(), X_OK) == 0) return Status();
-  return NotFound("there is no program " + trainer +
-                  ", which trains the model of a document: this installation supports only programs (espalier run ... "
-                  "-- PROGRAM, or spec.trainers.program). For the Python package, install the wheel espalier-trainer "
-                  "(docs/python.md); otherwise build Espalier with its trainer, and use the espalier of that build");
+  return NotFound(trainer +
+                  ", which trains the model of a document, is missing: this installation can only run your own program "
+                  "(espalier run ... -- PROGRAM, or spec.trainers.program). For the Python package, install the wheel "
+                  "espalier-trainer (docs/python.md); otherwise build Espalier with its trainer, and use the espalier "
+                  "of that build");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace espalier::run {
 class RunFolder : public RunPaths {
  public:
   // Creates the folder if it is missing and locks it. Aborted if another run holds the lock. FailedPrecondition if no
-  // run has used the folder and it contains files with names that a run would replace.
+  // run has used the folder and it contains files that a run would replace.
   static Result<RunFolder> Open(const std::string& path);
 
   // The following functions remove files of an earlier run that could be mistaken for files of this one. None removes

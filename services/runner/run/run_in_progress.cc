@@ -30,8 +30,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReadyTick{10};  // longest sleep while a child is awaited
 constexpr milliseconds kRunningTick{200};
-constexpr size_t kLastLines = 15;          // lines of the log in a failure without a termination message
-constexpr size_t kLinesBesidesReason = 5;  // lines of the log after a termination message
+constexpr size_t kLastLines = 15;          // log lines to show for a failure without a termination message
+constexpr size_t kLinesBesidesReason = 5;  // log lines to show after a termination message
 constexpr size_t kMaxReportBytes = 64 << 20;
 
 PlanOptions MakePlanOptions(const RunContext& context, uint64_t first_incarnation) {
@@ -58,7 +58,8 @@ std::string DescribeExit(const process::ExitState& exit) {
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
 }
 
-// Returns the text of another process without control characters that could affect the terminal. Keeps line breaks.
+// Returns text of another process with '?' for each control character, which could affect the terminal. Keeps line
+// breaks.
 std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }, '?');
@@ -98,7 +99,7 @@ RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnati
 }
 
 std::optional<Stop> RunInProgress::Run() {
-  if (auto failed = WriteStateAhead()) return failed;
+  if (auto failed = WriteState()) return failed;
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
   while (true) {
     if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + DescribeActivity()};
@@ -131,8 +132,8 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     if (auto failed = ProvidePartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
-  // The error does not name the child. Hosts report a failed start a moment after the request, so the child's role is
-  // that of the latest start, unless another role was started in between.
+  // The error does not name the child, so its role is taken to be that of the latest start. A host reports a failed
+  // start a moment after the request: if another role was started in between, only the exit code is wrong.
   return ToStop(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
@@ -198,10 +199,10 @@ std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
   facts_.incarnation = begin.attempts.incarnation;
   rank0_is_ready_ = false;
   peers_.rendezvous.clear();
-  return WriteStateAhead();
+  return WriteState();
 }
 
-std::optional<Stop> RunInProgress::WriteStateAhead() const {
+std::optional<Stop> RunInProgress::WriteState() const {
   const Status written = WriteRunState(context_.folder.StateFile(), state_);
   if (written.ok()) return std::nullopt;
   return Stop{ToExitCode(written.code()), written.message()};
@@ -266,7 +267,8 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
                   stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 
-// Returns the child's termination message, with positions in the user's document; empty if it left none.
+// Returns the child's termination message, with positions in job.json replaced by those in the user's document; empty
+// if the child left no message.
 std::string RunInProgress::FindReason(ChildId child) const {
   const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(ToString(child)));
   const std::string job_file = context_.fleet.GetSite(child).paths.JobFile();
@@ -324,8 +326,8 @@ std::optional<Stop> RunInProgress::ReadPartitionerReport() {
   facts_.partition_key = answer["partitionKey"].get<std::string>();
   const uint32_t count = context_.job.training.graph.partitions.count;
   const bool is_reused = answer.contains("reused") && answer["reused"] == true;
-  context_.progress.End((is_reused ? "reused the existing partitioning into " + std::to_string(count)
-                                   : "partitioned into " + std::to_string(count) + " in " +
+  context_.progress.End((is_reused ? "reused " + Pluralize(count, "existing partition")
+                                   : "created " + Pluralize(count, "partition") + " in " +
                                          terminal::DurationText(phase_timer_.Seconds())) +
                         ": " + facts_.partition_uri);
   facts_.warnings = WarningsIn(answer);
@@ -339,11 +341,11 @@ std::optional<Stop> RunInProgress::ProvidePartitions() {
   if (provided.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
     return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + provided.message()};
   }
-  const bool is_users_choice = provided.code() == StatusCode::kFailedPrecondition;
-  return Stop{is_users_choice ? ExitCode::kBadDocument : ToExitCode(provided.code()), provided.message()};
+  const bool is_users_error = provided.code() == StatusCode::kFailedPrecondition;
+  return Stop{is_users_error ? ExitCode::kBadDocument : ToExitCode(provided.code()), provided.message()};
 }
 
-Life RunInProgress::MakeStartSpec(ChildId child) const {
+Life RunInProgress::MakeLife(ChildId child) const {
   const auto address = addresses_.find(child);
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
@@ -354,8 +356,8 @@ process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) c
   switch (child.role) {
     case Role::kPartitioner:
       return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersFor(child.index));
-    case Role::kServer: return ServerCommand(site, job, child.index, MakeStartSpec(child));
-    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, MakeStartSpec(child));
+    case Role::kServer: return ServerCommand(site, job, child.index, MakeLife(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, MakeLife(child));
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {

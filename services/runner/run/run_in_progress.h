@@ -36,7 +36,7 @@ struct RunContext {
   const RunFolder& folder;
   const RunJob& job;
   const storage::StoreLocation& prefix;               // the job's output.uri
-  const storage::StoreLocation& prefix_for_messages;  // the same, with requests that time out within seconds
+  const storage::StoreLocation& prefix_for_messages;  // the same, for the text of messages, with short timeouts
   const StoreProbe& stores;                           // also with short timeouts
   std::chrono::seconds store_patience;                // how long the job's processes retry requests to stores
   terminal::Progress& progress;
@@ -80,12 +80,12 @@ class RunInProgress {
   std::optional<Stop> Do(const action::GiveUp& give_up);
   std::optional<Stop> Do(const action::GiveUpOnStores& give_up);
 
-  std::optional<Stop> WriteStateAhead() const;
+  std::optional<Stop> WriteState() const;
   std::optional<Stop> CheckDeadlines() const;
   std::optional<Stop> ReadPartitionerReport();
   std::optional<Stop> ProvidePartitions();
   process::ChildSpec MakeCommand(ChildId child, const Site& site) const;
-  Life MakeStartSpec(ChildId child) const;
+  Life MakeLife(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string FindReason(ChildId child) const;
   std::string FailureText(const Failure& failure) const;

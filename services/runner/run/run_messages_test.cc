@@ -68,13 +68,13 @@ TEST_F(RunMessagesTest, ReportsReusedPartitioning) {
   const std::string place = (root_ / "out/partitions/k").string();
   const Said made = Run();
   ASSERT_EQ(made.outcome.code, ExitCode::kDone) << made.outcome.error;
-  EXPECT_THAT(made.lines, AllOf(HasSubstr("partitioned into 2 in "), HasSubstr(": " + place + "\n"),
+  EXPECT_THAT(made.lines, AllOf(HasSubstr("created 2 partitions in "), HasSubstr(": " + place + "\n"),
                                 Not(HasSubstr("reused")), Not(HasSubstr("warning"))));
   Let("partitioner reuse 0");
   const Said reused = Run();
   ASSERT_EQ(reused.outcome.code, ExitCode::kDone) << reused.outcome.error;
-  EXPECT_THAT(reused.lines, AllOf(HasSubstr("reused the existing partitioning into 2: " + place + "\n"),
-                                  Not(HasSubstr("partitioned into"))));
+  EXPECT_THAT(reused.lines, AllOf(HasSubstr("reused 2 existing partitions: " + place + "\n"),
+                                  Not(HasSubstr("created 2 partitions"))));
 }
 
 TEST_F(RunMessagesTest, WarningsOfPartitionerAreShownOnce) {

@@ -10,7 +10,7 @@ Status CheckScriptPlace(const job::Program& program) {
   const job::Script& script = *program.script;
   return InvalidArgument("spec.trainers.program.script.configMapKeyRef: only a cluster has ConfigMaps: save " +
                          script.key + " as a file (kubectl get configmap " + script.config_map +
-                         " -o yaml) and name it instead, with --set " + "'trainers.program.script={uri: FILE" +
+                         " -o yaml) and run that file, with --set " + "'trainers.program.script={uri: FILE" +
                          (script.entrypoint.empty() ? std::string() : ", entrypoint: " + script.entrypoint) + "}'");
 }
 

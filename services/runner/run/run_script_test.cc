@@ -66,7 +66,7 @@ TEST_F(RunScriptTest, OtherDigestStartsNothing) {
   const std::string other(64, 'a');
   const RunOutcome refused = RunQuietly(OptionsWith("{uri: " + uri + ", sha256: " + other + "}"));
   EXPECT_EQ(refused.code, ExitCode::kBadInput);
-  EXPECT_THAT(refused.error, HasSubstr("has SHA-256 " + digest + ", but the job runs only " + other));
+  EXPECT_THAT(refused.error, HasSubstr("has SHA-256 " + digest + ", but the job expects " + other));
   EXPECT_FALSE(fs::exists(root_ / "out/run/partitioner.args"));
   EXPECT_EQ(RunQuietly(OptionsWith("{uri: " + uri + ", sha256: " + digest + "}")).code, ExitCode::kDone);
 }

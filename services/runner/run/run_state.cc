@@ -33,7 +33,7 @@ Result<RunState> ReadRunState(const std::string& path) {
   if (!text.ok()) return text.status();
   const auto document = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto fail = [&](const char* what) {
-    return InvalidArgument(path + ": " + what + "; remove the file to discard the earlier run");
+    return InvalidArgument(path + ": " + what + "; remove the file to start without it");
   };
   if (!document.is_object()) return fail("not a JSON object");
   RunState state;

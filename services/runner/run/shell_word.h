@@ -5,8 +5,8 @@
 
 namespace espalier::run {
 
-// Returns `text` as one word of a shell command: unchanged if it contains no special characters, otherwise in single
-// quotes.
+// Returns `text` as one word of a shell command: unchanged if it is not empty and contains no special characters,
+// otherwise in single quotes.
 std::string ShellWord(const std::string& text);
 
 }  // namespace espalier::run

@@ -38,8 +38,8 @@ class TlsFiles {
   const std::string job_;  // "namespace/uid", with a random uid
 };
 
-// Returns the variables of TlsFiles::MakeEnvironment with empty values, for every child of a plaintext run, which must
-// not inherit them from this process's environment.
+// Returns the variables of TlsFiles::MakeEnvironment with empty values. The children of a plaintext run get them, so
+// that they inherit no values from this process's environment.
 EnvironmentMap EnvironmentWithoutTls();
 
 }  // namespace espalier::run

@@ -7,8 +7,8 @@ namespace {
 
 Status CheckLength(const char* what, size_t length, size_t expected) {
   if (length == expected) return {};
-  return InvalidArgument("a relation of a query has " + std::to_string(length) + " values in " + what + ", expected " +
-                         std::to_string(expected));
+  return InvalidArgument("a relation of a query has " + std::to_string(length) + " values in `" + what +
+                         "`, expected " + std::to_string(expected));
 }
 
 // Query is HopQuery or PartitionHopQuery, whose members have the same names.
@@ -33,9 +33,10 @@ Status CheckRule(const Query& query) {
 Status CheckDrawMethod(DrawMethod method, bool replace) {
   switch (method) {
     case DrawMethod::kNeighbor: return {};
-    case DrawMethod::kLabor: return replace ? InvalidArgument("LABOR samples without replacement") : Status();
+    case DrawMethod::kLabor:
+      return replace ? InvalidArgument("the draw method Labor samples only without replacement") : Status();
     case DrawMethod::kLast:
-      return replace ? InvalidArgument("the last in-edges are sampled without replacement") : Status();
+      return replace ? InvalidArgument("the draw method Last samples only without replacement") : Status();
   }
   return InvalidArgument("draw method " + std::to_string(static_cast<int>(method)) + " does not exist");
 }

@@ -27,15 +27,14 @@ struct RelationQuery {
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
   std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct if there are no times
                                                // and no walks
-  // [destinations]: in-edges of destination i that are later than times[i] are not drawn. Empty without
+  // [destinations]: in-edges of destination i whose timestamp is later than times[i] are not drawn. Empty without
   // draw.time_column.
   std::span<const int64_t> times = {};
   // [destinations]: the numbers of the random walks (WalkKey), or empty for ordinary sampling. Either all relations of
   // a query have walks or none of them does.
   std::span<const uint64_t> walks = {};
-  // Excluded in-edges: draws are made as if the graph did not have the edges of the relation with these endpoints,
-  // parallel edges included. They are excluded before drawing, so other in-edges fill the fan-out. Ascending; outlives
-  // the call.
+  // Endpoints of excluded edges: in-edges are drawn as if the relation had no edge (and no parallel edges) with these
+  // endpoints, so other in-edges fill the fan-out. Ascending; outlives the call.
   std::span<const EdgeEnds> excluded = {};
 };
 
@@ -68,8 +67,8 @@ class NeighborSource {
   // Draws in-edges for all relations of a hop at once (one request per partition). Errors: NotFound (unknown column),
   // InvalidArgument (id out of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
-  // Returns U32 [nodes]: the in-degree of each node in the whole graph, in the order of `nodes` (of the relation's
-  // destination type; repetitions allowed). Errors: as SampleInEdges.
+  // Returns U32 [nodes]: the number of in-edges of `type` of each node, in the order of `nodes`, which are of the
+  // destination type of `type` (repetitions allowed). Errors: as SampleInEdges.
   virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
   // Returns the values of an integer node column as times, in the order of `nodes`. NotFound: there is no such column.
   // InvalidArgument: the column does not have one integer per node, or a time is 2^63 or more. Unimplemented: the

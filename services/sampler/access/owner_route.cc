@@ -27,7 +27,7 @@ OwnerRouteOf<LocalId> RouteIds(std::span<const uint64_t> first, std::span<const 
 }  // namespace
 
 uint32_t FindRange(std::span<const uint64_t> first, uint64_t id) {
-  // The last range that starts at or before the id contains it: an empty range starts where the next one does.
+  // The last range that starts at or before the id contains it. Empty ranges that start at the same id precede it.
   return static_cast<uint32_t>(std::upper_bound(first.begin(), first.end() - 1, id) - first.begin()) - 1;
 }
 
@@ -40,7 +40,7 @@ RowRoute RouteToOwners(std::span<const uint64_t> first, std::span<const GlobalRo
 }
 
 std::vector<uint64_t> EqualRanges(uint64_t num_ids, uint64_t num_ranges) {
-  // The product num_ids * p may overflow.
+  // Not num_ids * p / num_ranges: the product may overflow.
   const uint64_t quotient = num_ids / num_ranges, remainder = num_ids % num_ranges;
   std::vector<uint64_t> first;
   for (uint64_t p = 0; p <= num_ranges; ++p) first.push_back(quotient * p + remainder * p / num_ranges);

@@ -73,7 +73,7 @@ class PartitionAccess {
   virtual ~PartitionAccess() = default;
   virtual PartitionId partition() const = 0;
   // Returns whether the partition is in this process, so that calls need no messages. Callers then need not remove
-  // repeated rows from a request: reading a row twice costs less.
+  // repeated rows from a request: this would cost more than reading a row twice.
   virtual bool is_in_process() const { return false; }
 
   // Draws the in-edges of one hop.

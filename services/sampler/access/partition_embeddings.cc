@@ -18,8 +18,8 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
                            " trainers update; expected 1 to " + std::to_string(kMaxTrainers) + " trainers");
   }
   if (spec.first_version >= uint64_t{1} << 62) {
-    return InvalidArgument("learnable rows with " + std::to_string(spec.first_version) +
-                           " steps at their creation; expected less than 2^62");
+    return InvalidArgument("learnable rows created at version " + std::to_string(spec.first_version) +
+                           "; expected a version below 2^62");
   }
   RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
   RETURN_IF_ERROR(CheckIsNotState(spec.id.name));

@@ -38,16 +38,16 @@ struct EmbeddingSpec {
   Initializer initializer;
   SparseOptimizer optimizer;
   uint32_t num_trainers = 1;   // number of trainers whose gradients form a step
-  uint64_t first_version = 0;  // of the rows at creation: number of steps that the restored values include
-  uint64_t incarnation = 0;    // of the job that trains the rows
+  uint64_t first_version = 0;  // version of the rows at creation: number of steps that restored values include
+  uint64_t incarnation = 0;    // of the job that trains the rows; used instead of id.incarnation
 };
 
 // Returns OK, or InvalidArgument with what is wrong with the specification.
 Status CheckEmbedding(const EmbeddingSpec& spec);
 // Returns the specification of the tensor that holds the rows.
 TensorSpec ToRowsSpec(const EmbeddingSpec& spec);
-// Returns the id of the tensor that holds the state, F32 [rows, StateRowWidth]. A row has the F32 weights if the
-// embedding's dtype is F16 or BF16, then the optimizer's state. The tensor does not exist if StateRowWidth is 0.
+// Returns the id of the tensor that holds the state, F32 [rows, StateRowWidth]. A row has the optimizer's state,
+// preceded by the F32 weights if the embedding's dtype is F16 or BF16. The tensor does not exist if StateRowWidth is 0.
 TensorId ToStateId(TensorId embedding);
 // Returns the number of F32 values in one row of the state.
 size_t StateRowWidth(const EmbeddingSpec& spec);

@@ -37,7 +37,7 @@ class PartitionTensors {
  public:
   virtual ~PartitionTensors() = default;
   // Returns whether the partition is in this process, so that calls need no messages. Callers then need not remove
-  // repeated rows from a request: reading a row twice costs less.
+  // repeated rows from a request: this would cost more than reading a row twice.
   virtual bool is_in_process() const { return false; }
 
   // Creates rows with their first values. Partition 0 keeps the register of names and is called first, with `creation`

@@ -21,7 +21,7 @@ struct SeedQuery {
   NodeTypeId node_type;
   std::string split;
   graph::SplitPartName part = graph::SplitPartName::kTrain;
-  bool shuffle = true;  // false: by original id, edges in the user's order
+  bool shuffle = true;  // false: nodes by original id, edges in the user's order
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t step = 0;

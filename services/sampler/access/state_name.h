@@ -9,7 +9,7 @@
 
 namespace espalier::sampler {
 
-inline constexpr std::string_view kStateSuffix = ".state";  // after the name of the rows
+inline constexpr std::string_view kStateSuffix = ".state";  // appended to the rows' name
 
 // Returns InvalidArgument if `name` ends with kStateSuffix.
 Status CheckIsNotState(std::string_view name);

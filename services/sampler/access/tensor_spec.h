@@ -61,9 +61,9 @@ struct TensorId {
 };
 
 // Initial values of a tensor's elements, computed where the rows are stored. Random values are a pure function of
-// (seed, row space, stream, original id, column), where the column is the element's index in its row. So they are the
+// (seed, row space, stream, original id, element), where `element` is the element's index in its row. So they are the
 // same for any partitioning: Philox4x32 with key
-// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id).
+// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (element / 4, original id).
 // The original id of an own row is its global row id. Random values need a floating-point dtype, to which they are
 // rounded at the end. A plugin derives its values from the same inputs.
 struct Initializer {
@@ -110,13 +110,13 @@ struct TensorSpec {
 
 // Limits of one partition's tensors; ShardLimits limits their bytes.
 struct TensorLimits {
-  static constexpr size_t kMaxTensors = 65'536;                      // of one partition, all jobs
-  static constexpr size_t kMaxDimensions = 8;                        // of a row
-  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;       // a row is sent in one message
-  static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;     // local rows are 32 bits
-  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;         // in all partitions
-  static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;  // elements of a row in a reduction
-  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;       // of a plugin's initializer
+  static constexpr size_t kMaxTensors = 65'536;                       // of one partition, all jobs
+  static constexpr size_t kMaxDimensions = 8;                         // of a row
+  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;        // a row is sent in one message
+  static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;      // local row ids have 32 bits
+  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;          // in all partitions
+  static constexpr uint64_t kMaxReducedElements = uint64_t{1} << 16;  // elements of a row in a reduction
+  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;        // of a plugin's initializer
 };
 
 // Checks a specification independently of the graph: names, dtype, shape, initializer. Returns InvalidArgument, or
@@ -129,8 +129,8 @@ uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
 
 // How a write combines the caller's rows with the rows of a tensor. The numbers are on the wire.
 //
-// Integers wrap around; the minimum or maximum of a NaN and any number is NaN; for F16 and BF16 each single result is
-// rounded. For Bool, kAdd and kMax are "or" and kMin is "and". kOr is bitwise, for Bool and integers.
+// Integers wrap around; the minimum or maximum of a NaN and any number is NaN; for F16 and BF16 the result of each
+// operation is rounded. For Bool, kAdd and kMax are "or" and kMin is "and". kOr is bitwise, for Bool and integers.
 enum class RowWrite : uint8_t { kAssign = 0, kAdd = 1, kMin = 2, kMax = 3, kOr = 4 };
 const char* ToString(RowWrite write);  // "assign", "add", "min", "max", "or"
 // Returns InvalidArgument if the dtype has no such operation.

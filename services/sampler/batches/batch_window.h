@@ -1,5 +1,5 @@
 // A queue of mini-batches that are sampled ahead of the one whose rows are gathered, so that a ScheduledRowCache and
-// ScheduledSlots know which of the next steps read a row. The data loaders of programs (client/loaders) and the
+// ScheduledSlots know in which of the next steps a row is read. The data loaders of programs (client/loaders) and the
 // built-in trainer (trainer/data) use it, with different data beside each mini-batch.
 #pragma once
 

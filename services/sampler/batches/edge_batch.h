@@ -11,10 +11,10 @@ namespace espalier::sampler {
 // does not reverse the node types or is set without exclude_batch. Does not check that the label's column exists.
 Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema);
 
-// Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan and the sampler's spec.
-// The step's edges and the drawn neighbors do not depend on partitions or on the number of trainers; with
-// Expand::kOnce, the neighbors depend on the number of trainers. plan.edges() must have passed CheckEdgePlan. `seed` is
-// the run's seed. If want_edge_ids, the blocks have edge ids.
+// Returns the mini-batch of (epoch, step) for plan.rank, a pure function of the graph, the plan, `seed` and the
+// sampler's spec. Neither the step's edges nor the drawn neighbors depend on partitions or on the number of trainers;
+// the exception is Expand::kOnce, with which the neighbors depend on the number of trainers. plan.edges() must have
+// passed CheckEdgePlan. `seed` is the run's seed. If want_edge_ids, the blocks have edge ids.
 //
 // The seeds of each node type are the distinct endpoints of the share's edges in order of first occurrence, source
 // before destination. InvalidArgument if a seed edge's label is not found (SeedQuery::edge_column).

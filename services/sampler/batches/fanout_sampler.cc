@@ -17,7 +17,7 @@ namespace {
 Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckDrawMethod(spec.draw.method, spec.draw.replace));
   if (spec.draw.time_column.empty() && !spec.seed_time_column.empty()) {
-    return InvalidArgument("seed times, column '" + spec.seed_time_column + "', need a time column of the edges");
+    return InvalidArgument("the seed times (column '" + spec.seed_time_column + "') need a time column of the edges");
   }
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     const std::vector<int32_t>& fanouts = spec.layers[layer].fanouts;
@@ -159,7 +159,7 @@ Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, uint32_t firs
   const size_t num_earlier = earlier.indices.size();
   if (num_earlier + sample.sources.size() > std::numeric_limits<uint32_t>::max()) {
     return ResourceExhausted(
-        "a mini-batch would have 2^32 edges of a relation or more; use smaller fan-outs or batches");
+        "a mini-batch would have 2^32 or more edges of one edge type; use smaller fan-outs or batches");
   }
   Block block = std::move(earlier);
   block.indptr.reserve(block.indptr.size() + sample.offsets.size() - 1);
@@ -221,8 +221,8 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
   for (const RelationSample& relation : sample.relations) num_edges_ += relation.sources.size();
   for (const Block& block : earlier) num_edges_ += block.indices.size();
   if (num_edges_ > spec_.max_edges) {
-    return ResourceExhausted("a mini-batch of " + std::to_string(num_edges_) + " edges at hop " + std::to_string(hop) +
-                             ", the limit is " + std::to_string(spec_.max_edges));
+    return ResourceExhausted("a mini-batch has " + std::to_string(num_edges_) + " edges up to hop " +
+                             std::to_string(hop) + ", the limit is " + std::to_string(spec_.max_edges));
   }
   for (size_t i = 0; i < query.relations.size(); ++i) {
     // From here on batch.nodes grows, which invalidates the query's spans; they are not read again.

@@ -156,7 +156,7 @@ void LocalMiniBatchSource::Cancel() {
     MutexLock lock(&mutex_);
     cancelled = cancelled_;
   }
-  cancelled.request_stop();  // outside the lock, because the stop ends calls, whose callbacks may run here
+  cancelled.request_stop();  // outside the lock: the stop ends calls, whose callbacks may run in this thread
   MutexLock lock(&mutex_);   // the unlock wakes Next
 }
 

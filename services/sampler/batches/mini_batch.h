@@ -67,8 +67,10 @@ struct MiniBatch {
   // The type of the seed nodes. For links and edges, the destination type of the first edge type; the last layer writes
   // the seeds of all node types, num_seeds is the number of these nodes, and global_num_seeds counts edges.
   NodeTypeId seed_type;
-  uint32_t num_seeds = 0;                        // of this trainer; may be 0
-  uint32_t global_num_seeds = 0;                 // of all trainers, seed nodes or seed edges; the loss is divided by it
+  uint32_t num_seeds = 0;  // of this trainer; may be 0
+  // Number of seed nodes or seed edges of all trainers; of this trainer if each has its own seeds (client::NodeShare,
+  // client::EdgeShare). The loss is divided by it.
+  uint32_t global_num_seeds = 0;
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the list of a type begins with its seeds
   // For temporal sampling, where a row is a pair of a node and a time: by NodeTypeId, the time of each row. Otherwise
   // empty.

@@ -1,6 +1,6 @@
-// Each slot stores the stamp base_ + number of its node. StartBatch raises base_ above all stamps in use, which frees
-// every slot without touching memory; when 32 bits of stamps are used up, MakeRoom resets the table and the stamps
-// begin at 1 again. Hash tables use linear probing at a load of at most two thirds.
+// Each slot stores a stamp: base_ plus the number of its node. StartBatch raises base_ above all stamps in use, which
+// frees every slot without touching memory; when 32 bits of stamps are used up, MakeRoom resets the table and the
+// stamps begin at 1 again. Hash tables use linear probing at a load of at most two thirds.
 #include "services/sampler/batches/node_numbering.h"
 
 #include <algorithm>

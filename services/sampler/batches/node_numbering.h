@@ -1,6 +1,6 @@
-// Numbers the nodes of one type in a mini-batch by first occurrence. Most of the sampling time that is not spent on the
-// graph itself is spent here: one random access for every drawn edge, so the table's slots are prefetched well before
-// they are used.
+// Numbers the nodes of one type in a mini-batch by first occurrence. Apart from reading the graph, sampling spends most
+// of its time here: one random access for every drawn edge, so the table's slots are prefetched well before they are
+// used.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Prepares mini-batches on a background thread, ahead of the thread that takes them. The data loaders of programs
-// (client/loaders) and the built-in trainer (trainer/data) use it, with different functions that make one item.
+// (client/loaders) and the built-in trainer (trainer/data) use it, each with its own function that makes an item.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ template <class T>
 class Prefetcher {
  public:
   struct Options {
-    size_t items_ahead = 2;  // at least 1: number of queued items, without the one being made
+    size_t items_ahead = 2;  // largest number of queued items, not counting the one being made; at least 1
     // If this returns true for the item that was made last, the next item is made only when the queue is empty. Called
     // on the background thread. If the function is null, no item is large.
     std::function<bool(const T&)> is_large = {};
@@ -32,7 +32,7 @@ class Prefetcher {
   };
 
   explicit Prefetcher(Options options) : options_(std::move(options)), ready_(options_.items_ahead) {}
-  // Calls Stop if the background thread is running.
+  // Calls Stop if Start has been called and Stop has not.
   ~Prefetcher() {
     if (thread_.joinable()) Stop();
   }
@@ -44,9 +44,10 @@ class Prefetcher {
     thread_ = std::thread([this] { Fill(); });
   }
 
-  // Blocks until the next item is ready and returns it, in the order in which they are made. Returns nullopt after the
-  // last one, and in calls after one that has returned an error of `make`. Cancelled after Cancel. DeadlineExceeded, or
-  // Cancelled if the deadline's stop was requested: the caller may request the item again.
+  // Blocks until the next item is ready and returns it. Items come in the order in which they are made. Returns nullopt
+  // after the last item, and also after a call that returned an error of `make`. Returns Cancelled after Cancel. If the
+  // item is not ready in time, returns DeadlineExceeded, or Cancelled if the deadline's stop was requested; the caller
+  // may then request the item again.
   Result<std::optional<T>> Next(const Deadline& deadline) {
     std::optional<Result<T>> item = ready_.PopBefore(deadline);
     if (is_cancelled()) return Cancelled("the epoch was cancelled");
@@ -96,7 +97,7 @@ class Prefetcher {
   const Options options_;
   std::stop_source stop_;
   BoundedQueue<Result<T>> ready_;
-  std::thread thread_;  // last; Stop joins it
+  std::thread thread_;  // uses the members above; Stop joins it
 };
 
 }  // namespace espalier::sampler

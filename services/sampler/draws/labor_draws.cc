@@ -1,7 +1,8 @@
-// Draw finds the `count` smallest of `degree` variates in one pass. Only variates up to a bound, which is probably high
-// enough, become candidates. Whenever too many candidates have accumulated, nth_element keeps the smallest `count` and
-// lowers the bound. If fewer than `count` variates are at most the initial bound, a second pass without a bound
-// follows. With weights, variates are compared as variate / weight by cross-multiplication, and there is no bound.
+// Draw finds the `count` smallest of `degree` variates, usually in one pass. Only variates up to a bound, which is
+// probably high enough, become candidates. Whenever too many candidates have accumulated, nth_element keeps the
+// smallest `count` and lowers the bound. If fewer than `count` variates are at most the initial bound, a second pass
+// without a bound follows. With weights, variates are compared as variate / weight by cross-multiplication, and there
+// is no bound.
 #include "services/sampler/draws/labor_draws.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Selects which of a node's in-edges are drawn. In-edges are represented by their positions in stored order, from 0 to
 // degree - 1. The selection is a pure function of the words of the node's draw stream (draw_words.h; docs/sampling.md
-// defines the meaning of each word). The kernels are independent of the graph.
+// defines the meaning of each word).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr bool DrawsAll(uint32_t degree, int32_t fanout, bool replace) {
   return !replace && degree <= static_cast<uint32_t>(fanout);
 }
 
-// Returns how many blocks of four words a draw of `count` positions reads.
+// Returns how many blocks of four words contain the first `count` words of a stream.
 constexpr uint32_t NumDrawBlocks(uint32_t count) { return count / 4 + (count % 4 != 0 ? 1 : 0); }
 
 // A hash set of positions, for draws that are too large for registers. One thread at a time.

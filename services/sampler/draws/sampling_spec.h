@@ -41,9 +41,9 @@ struct HopPosition {
   uint32_t hop = 0;
 };
 
-// Returns the Philox key of all draws of one (run seed, hop, relation). The high half of the counter is the expanded
-// node's original id; the low half numbers Philox's blocks of four 32-bit words that the node's draw reads. Key and
-// counters determine every drawn edge, so every process draws the same edges.
+// Returns the Philox key of all draws of one (run seed, epoch, step, hop, relation). The high half of the counter is
+// the expanded node's original id; the low half numbers Philox's blocks of four 32-bit words that the node's draw
+// reads. Key and counters determine every drawn edge, so every process draws the same edges.
 // relation_hash = Hash64("source:relation:destination").
 constexpr uint64_t NeighborKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kNeighbors, at.epoch, at.step, at.hop, relation_hash);

@@ -50,12 +50,13 @@ class EmbeddingStore {
   // Returns the current state, F32 [rows.size(), StateRowWidth]. If the calling trainer has sent no gradients since it
   // read a version, this is the state of that version. No server is called if StateRowWidth is 0.
   virtual Result<Tensor> ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline deadline) = 0;
-  // Writes values of distinct rows, as returned by ReadEmbedding, and their state, before the first step.
+  // Writes the values of distinct rows, in the form that ReadEmbedding returns, and their state. Must be called before
+  // the first step.
   virtual Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
                          const Tensor& state, Deadline deadline) = 0;
 };
 
-// Saved values and state of learnable rows, from which new rows resume. Owned by one thread.
+// Saved values and state of learnable rows, which a resumed run writes to its new rows. Owned by one thread.
 class SavedLearnableRows {
  public:
   virtual ~SavedLearnableRows() = default;
@@ -64,9 +65,9 @@ class SavedLearnableRows {
   // Returns FailedPrecondition if the rows were saved with another specification: other rows, dtype, width or
   // optimizer.
   virtual Status CheckFits(const EmbeddingSpec& spec) const = 0;
-  // Writes the next saved rows, a bounded number of bytes, to the rows of `spec`, which must fit, exist at version()
-  // and have taken no step. Returns true if it has written rows, and false if all rows had been written before. The
-  // call after that, or after an error, starts again with the first rows.
+  // Writes the next saved rows, a bounded number of bytes, to the rows of `spec`. `spec` must pass CheckFits; its rows
+  // must exist at version() and have taken no step. Returns true if it has written rows, and false if all rows had been
+  // written before. The call after that, or after an error, starts again with the first rows.
   virtual Result<bool> RestoreSome(EmbeddingStore& store, const EmbeddingSpec& spec, Deadline deadline) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Collects the responses of several partitions that are called at once, and waits for all of them. The callbacks share
+// Collects the responses of several partitions that are called at once, and waits for them. The callbacks share
 // ownership of the state, so a response after the deadline is stored safely and ignored.
 #pragma once
 

@@ -17,7 +17,8 @@ Result<std::vector<Tensor>> PartitionedGraph::CallFunction(const std::vector<Par
   for (size_t i = 0; i < partitions.size(); ++i) {
     state_->partitions[partitions[i].value]->CallFunction(function, request, effect, deadline, fan_out->Slot(i));
   }
-  return fan_out->WaitForAll(deadline);  // for all, because functions may change tensors and the state of their plugin
+  // Waits even after an error, so that no function still changes tensors or plugin state after this returns.
+  return fan_out->WaitForAll(deadline);
 }
 
 }  // namespace espalier::sampler

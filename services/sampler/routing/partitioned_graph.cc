@@ -56,7 +56,8 @@ std::vector<uint16_t> FindTypesOfPositions(const SeedQuery& query, PositionRange
   return types;
 }
 
-// Returns the index in the batch of the seed at `position` of the step; kUnfilled if query.positions lacks `position`.
+// Returns the index in the returned batch for the seed at `position` of the step's batch: the index of `position` in
+// query.positions, or `position` itself if query.positions is not set. kUnfilled if query.positions lacks `position`.
 uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
   const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
@@ -70,7 +71,7 @@ Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) 
                   ", expected a length of " + std::to_string(expected));
 }
 
-// Checks the types and lengths of the arrays with a partition's seeds.
+// Checks the lengths of the arrays of a partition's seeds, and the dtypes of those with ids.
 Status CheckSeedArrays(const PartitionSeeds& seeds, const SeedQuery& query, PartitionId partition) {
   RETURN_IF_ERROR(CheckIds(seeds.nodes, "seeds"));
   const auto num_seeds = static_cast<size_t>(seeds.nodes.num_elements());
@@ -80,7 +81,7 @@ Status CheckSeedArrays(const PartitionSeeds& seeds, const SeedQuery& query, Part
     RETURN_IF_ERROR(CheckCount(seeds.sources, num_seeds, partition));
   }
   if (query.want_edge_ids) {
-    RETURN_IF_ERROR(CheckIds(seeds.edge_ids, "ids of seeds"));
+    RETURN_IF_ERROR(CheckIds(seeds.edge_ids, "edge ids of seeds"));
     RETURN_IF_ERROR(CheckCount(seeds.edge_ids, num_seeds, partition));
   }
   return {};

@@ -279,7 +279,7 @@ TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {
   EXPECT_THAT(batch->edge_ids, ElementsAre(GlobalEdgeId(19), GlobalEdgeId(3)));
   EXPECT_THAT(error_of(U32({20})), HasSubstr("a seed edge that does not exist: 20"));
   EXPECT_THAT(error_of(U32({19, 18})), HasSubstr("expected a length of 1"));
-  EXPECT_THAT(error_of(Tensor::Zeros(DType::kI64, {1})), HasSubstr("ids of seeds are I64 [1]"));
+  EXPECT_THAT(error_of(Tensor::Zeros(DType::kI64, {1})), HasSubstr("edge ids of seeds are I64 [1]"));
   query.edge_types.clear();
   EXPECT_THAT(error_of(U32({19})), HasSubstr("has 0 edge types"));
 }

@@ -1,6 +1,6 @@
-// Reads rows of PartitionedGraph's columns. A name is first looked up among the immutable columns of the graph. Their
-// rows are requested from all owners concurrently, and the responses are written directly into their places of the
-// result. Other names are looked up among the attached tensors, which PartitionedTensors reads.
+// Reads rows of PartitionedGraph's node columns. A name is first looked up among the immutable columns of the graph.
+// Their rows are requested from all owners concurrently, and the responses are written directly into their places in
+// the result. Other names are looked up among the attached tensors, which PartitionedTensors reads.
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -57,8 +57,8 @@ struct HopRequests {
   std::vector<PartitionHopQuery> queries;  // one for each of `partitions`
 };
 
-// Divides `values`, which has one element per destination or none, among the owners of the destinations. Returns the
-// values of each partition, in the order of route.locals.
+// Divides `values`, which is empty or has one element per destination, among the owners of the destinations. Returns
+// the values of each partition, in the order of route.locals.
 template <class T>
 std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<const T> values) {
   std::vector<std::vector<T>> parts(route.locals.size());
@@ -89,7 +89,8 @@ void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& bo
   }
 }
 
-// Returns one query for each partition that owns destinations. Moves the local ids out of `routes` (by relation).
+// Returns one query for each partition that owns destinations. Moves the local ids out of `routes`, which has one route
+// per relation.
 HopRequests MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
   const uint32_t num_partitions = book.num_partitions();
   HopRequests requested;
@@ -126,9 +127,9 @@ Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook
     const EdgeEnds& edge = relation.excluded[i];
     const bool exists = edge.source.value < num_sources && edge.destination.value < num_destinations;
     if (exists && (i == 0 || !(edge < relation.excluded[i - 1]))) continue;
-    return InvalidArgument("excluded edge " + std::to_string(i) + ", " + std::to_string(edge.source.value) + " -> " +
+    return InvalidArgument("excluded edge " + std::to_string(i) + " (" + std::to_string(edge.source.value) + " -> " +
                            std::to_string(edge.destination.value) +
-                           ": expected nodes that exist, ascending by destination and source");
+                           "): expected existing nodes, and edges ascending by destination, then by source");
   }
   return {};
 }
@@ -243,8 +244,8 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
   for (size_t k = 0; k < answers.size(); ++k) {
     const std::string name = "partition " + std::to_string(requested.partitions[k].value);
     if (answers[k].relations.size() != query.relations.size()) {
-      return Internal(name + ": sampling returned " + std::to_string(answers[k].relations.size()) + " relations of " +
-                      std::to_string(query.relations.size()));
+      return Internal(name + ": sampling returned " + std::to_string(answers[k].relations.size()) +
+                      " relations, expected " + std::to_string(query.relations.size()));
     }
     for (size_t r = 0; r < query.relations.size(); ++r) {
       Status status = CheckAnswer(answers[k].relations[r], num_destinations[k][r], query.want_edge_ids);

@@ -29,7 +29,7 @@ bool IsUncertain(const Status& status) {
   }
 }
 
-// Returns the row space and name by which a tensor is found. The number of own rows is not part of it.
+// Returns the key by which a tensor is found: its row space, without the number of own rows, and its name.
 std::pair<RowSpace, std::string> NameKey(const TensorId& tensor) {
   RowSpace rows = tensor.rows;
   rows.num_own_rows = 0;
@@ -67,12 +67,12 @@ PartitionedTensors::~PartitionedTensors() {
 }
 
 uint64_t PartitionedTensors::NewMaker() {
-  const uint64_t maker = HashCombine(client_, next_maker_.fetch_add(1));
+  const uint64_t maker = HashCombine(client_, next_number_.fetch_add(1));
   return maker == 0 ? 1 : maker;  // 0 means no maker
 }
 
 std::string PartitionedTensors::GenerateName() {
-  return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_maker_.fetch_add(1));
+  return "anonymous-" + ToHex(client_) + "-" + std::to_string(next_number_.fetch_add(1));
 }
 
 std::vector<PartitionId> PartitionedTensors::OtherPartitions() const {
@@ -145,7 +145,7 @@ Result<TensorHandle> PartitionedTensors::ToCompleteHandle(const TensorId& name, 
   if (!now.ok())
     return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped during the call") : now.status();
   return NotFound("tensor '" + name.name + "' has lost rows (" + others_have.message() +
-                  "); drop it by its name to create it again");
+                  "); drop it by its name before you create it again");
 }
 
 Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadline deadline) {

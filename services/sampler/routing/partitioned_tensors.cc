@@ -67,8 +67,8 @@ Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std
   RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
   if (values.dtype() != tensor.dtype || values.shape() != MakeRowsShape(rows.size(), tensor.row_shape)) {
     return InvalidArgument("writing " + values.ToString() + " to " + std::to_string(rows.size()) + " rows of '" +
-                           tensor.id.name + "', expected " + ToString(tensor.dtype) + " with one row of " +
-                           std::to_string(RowElements(tensor.row_shape)) + " values for each");
+                           tensor.id.name + "', expected " + ToString(tensor.dtype) + " with " +
+                           std::to_string(RowElements(tensor.row_shape)) + " values for each row");
   }
   RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
   RowRoute route = RouteToOwners(first, rows);

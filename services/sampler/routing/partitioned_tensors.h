@@ -25,8 +25,8 @@ struct TensorHandle {
 };
 
 // Thread-safe. A function calls all affected partitions concurrently; Create, Find and Drop call partition 0 before the
-// others. A deadline applies to these calls. An error of a call names its partition. Internal: a server's response is
-// inconsistent.
+// others. A function's deadline is the deadline of its calls to partitions. The error of such a call names the
+// partition. Internal: a server's response is inconsistent.
 class PartitionedTensors {
  public:
   // All arguments must outlive this object. It may be destroyed while responses that have missed a deadline are still
@@ -41,13 +41,13 @@ class PartitionedTensors {
   const graph::PartitionBook& book() const { return book_; }
 
   // Creates rows with their first values on all partitions, or returns the existing tensor of the name, whichever
-  // process created it, if dtype and shape are equal (its values are unchanged). AlreadyExists for another dtype or
-  // shape, or an immutable column. If several processes create the same name at once, all get the same tensor, created
-  // by one of them. NotFound: a server has lost its part of the tensor. After a failure, created rows are dropped in
-  // the background, unless the tensor is complete on all partitions: then it stays.
+  // process created it, if dtype and shape are equal (its values are unchanged). AlreadyExists: the name belongs to a
+  // tensor of another dtype or shape, or to an immutable column. If several processes create the same name at once, all
+  // get the same tensor, created by one of them. NotFound: a server has lost its part of the tensor. After a failure,
+  // created rows are dropped in the background, unless the tensor is complete on all partitions: then it stays.
   Result<TensorHandle> Create(const TensorSpec& spec, Deadline deadline);
-  // Finds an existing tensor by its name. For own rows, 0 as the number of rows matches any number. NotFound names the
-  // existing tensors.
+  // Finds an existing tensor by its name. For own rows, 0 as the number of rows matches any number. NotFound: there is
+  // no such tensor, it is not complete yet, or a server has lost its part of the tensor.
   Result<TensorHandle> Find(const TensorId& tensor, Deadline deadline);
   // Drops a tensor. Succeeds if it does not exist, or if another one has been created in its place, which is kept.
   // Without a creation number, drops any tensor with the name.
@@ -96,7 +96,8 @@ class PartitionedTensors {
   Result<TensorHandle> ToCompleteHandle(const TensorId& name, const TensorDescription& found, Deadline deadline);
   Status DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors, Deadline deadline);
   Status DropUnlessOnFirst(const TensorId& name, Deadline deadline);
-  // Drops in the background what a failed Create has made; `creation` is 0 if the call does not know it.
+  // Drops, in the background, the rows that a failed Create has made. `creation` is the creation number that partition
+  // 0 has returned, or 0 if it has returned none.
   void AbandonLater(const TensorSpec& spec, uint64_t creation);
   // Marks a drop as in progress for as long as the result lives.
   std::shared_ptr<const void> MarkDrop(const TensorId& tensor);
@@ -110,9 +111,9 @@ class PartitionedTensors {
   const std::vector<std::shared_ptr<PartitionAccess>>& partitions_;
   BufferPool& row_buffers_;
   std::vector<bool> in_process_;  // by partition
-  const uint64_t client_;         // random; no result depends on it
+  const uint64_t client_;         // random; distinguishes the makers and generated names of this object from others
   const std::shared_ptr<Drops> drops_ = std::make_shared<Drops>();
-  std::atomic<uint64_t> next_maker_{0};  // atomic: used by concurrent calls
+  std::atomic<uint64_t> next_number_{0};  // for makers and generated names
 };
 
 }  // namespace espalier::sampler

@@ -48,12 +48,12 @@ Tensor MergeParts(Reduction reduction, const std::vector<int64_t>& row_shape, st
 
 Tensor RoundSums(const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
   std::vector<double> sums(RowElements(row_shape));
-  for (size_t column = 0; column < sums.size(); ++column) {
+  for (size_t element = 0; element < sums.size(); ++element) {
     ExactSum sum;
     for (const Tensor& part : parts) {
-      sum.Add(ExactSum::FromWords(part.values<int64_t>().subspan(column * ExactSum::kWords, ExactSum::kWords)));
+      sum.Add(ExactSum::FromWords(part.values<int64_t>().subspan(element * ExactSum::kWords, ExactSum::kWords)));
     }
-    sums[column] = sum.Rounded();
+    sums[element] = sum.Rounded();
   }
   return Tensor::FromVector(std::move(sums), row_shape);
 }
@@ -65,7 +65,8 @@ Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<in
   std::vector<int64_t> shape = {static_cast<int64_t>(RowElements(row_shape))};
   if (exact) shape.push_back(static_cast<int64_t>(ExactSum::kWords));
   if (part.dtype() == (exact ? DType::kI64 : ReducedDType(reduction, dtype)) && part.shape() == shape) return Status();
-  return Internal("a partition's part of a reduction of " + std::string(ToString(dtype)) + " is " + part.ToString());
+  return Internal("a partition's part of a reduction of " + std::string(ToString(dtype)) +
+                  " has the unexpected dtype or shape " + part.ToString());
 }
 
 Result<Tensor> CombineReductionParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,

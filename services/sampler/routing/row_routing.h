@@ -20,7 +20,7 @@ namespace espalier::sampler {
 template <class LocalId>
 struct GatherPlan {
   std::vector<std::vector<LocalId>> locals;      // [partitions] rows to request
-  std::vector<std::vector<uint32_t>> positions;  // [partitions] the row of `rows` to which each requested row goes
+  std::vector<std::vector<uint32_t>> positions;  // [partitions] for each row to request, its index in `rows`
   struct Repeat {
     uint32_t from, to;
   };

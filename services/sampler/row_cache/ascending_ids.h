@@ -1,5 +1,5 @@
-// A set of ids in a few bytes each: the differences of ascending ids as variable-length integers of 7 bits a byte, the
-// low bits first (LEB128). If a step reads 60,000 of a million rows, most ids take one byte.
+// A set of ids in a few bytes each: the differences of ascending ids as variable-length integers, 7 bits per byte, low
+// bits first (LEB128). If a step reads 60,000 of a million rows, most ids take one byte.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The order in which a cache evicts rows: rows that no known step reads come before all others, by ascending number of
-// uses; then come the other rows, that with the farthest next step first. A step is known from when it is scheduled
+// uses; then come the other rows, the row with the farthest next step first. A step is known from when it is scheduled
 // until it ends.
 #pragma once
 
@@ -21,7 +21,7 @@ struct CachedRow {
   CachedRow* after = nullptr;
   GlobalNodeId node;
   uint32_t next_step = kNoKnownStep;  // the next known step that reads the row
-  uint16_t num_uses = 0;              // steps that have read the row since it was stored, at most 65535
+  uint16_t num_uses = 0;              // steps that have read the row, from the one that stored it on; at most 65535
   NodeTypeId type;
 
   // Returns the values. Only for rows of ScheduledRowCache.

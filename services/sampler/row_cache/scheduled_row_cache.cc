@@ -89,8 +89,8 @@ bool ScheduledRowCache::HasRoomForStep() const {
 
 void ScheduledRowCache::Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes) {
   ESPALIER_CHECK(!has_begun_ && nodes.size() == types_.size())
-      << "Schedule of " << nodes.size() << " node types, expected " << types_.size()
-      << ", or between BeginStep and EndStep";
+      << "Schedule was called between BeginStep and EndStep, or with " << nodes.size() << " node types instead of "
+      << types_.size();
   for (uint16_t type = 0; type < types_.size(); ++type) {
     TypeCache& of_type = types_[type];
     std::vector<uint64_t> ids;

@@ -38,10 +38,10 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 // RowSources.
 class ScheduledRowCache final : public RowSource {
  public:
-  // Caches these columns of `source`, which must be immutable, for nodes of remote partitions. Rows, their index and
-  // the scheduled steps take at most `memory_bytes`, unless one step alone takes more; buffers that GatherRows returns
-  // are not included. `source` and `book` outlive this. Rows that are not cached are looked up in `shared`, a cache of
-  // the same columns, and rows that were requested are published there; null: none.
+  // Caches these immutable columns of `source` for nodes of remote partitions. Rows, their index and the scheduled
+  // steps take at most `memory_bytes`, unless one step alone takes more; buffers that GatherRows returns are not
+  // included. `source` and `book` outlive this. Rows that are not cached are looked up in `shared`, a cache of the same
+  // columns, and rows that were requested are published there; null: none.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
                     uint64_t memory_bytes, std::unique_ptr<SharedRowCache> shared = nullptr);
   ~ScheduledRowCache() override;
@@ -58,8 +58,8 @@ class ScheduledRowCache final : public RowSource {
   // `reads_all` is false, `nodes` may lack nodes whose rows the caller already has. The memory of `nodes` must not move
   // or change until EndStep.
   void BeginStep(const std::vector<std::vector<GlobalNodeId>>& nodes, bool reads_all = true);
-  // Ends the begun step. Stores a row that it has fetched if there is room, or in place of cached rows whose next known
-  // read is later or that no known step reads.
+  // Ends the begun step. Stores each row that the step has fetched if there is room, or in place of cached rows that
+  // come before it in the eviction order.
   void EndStep();
   // Removes the begun step, without storing its rows, and all scheduled steps. Cached rows stay, as rows that no known
   // step reads.
@@ -126,8 +126,8 @@ class ScheduledRowCache final : public RowSource {
   CachedColumn* FindColumn(NodeTypeId type, const std::string& column);
   // Copies the row at `place` of the begun step to `row`, [row_bytes]. All columns must have been gathered.
   static void CopyGathered(const TypeCache& of_type, uint32_t place, std::byte* row);
-  // Counts the begun step's rows of a type and updates the cached ones. If all columns were gathered, appends the other
-  // rows to `fetched` and publishes those that are not from the shared cache.
+  // Adds the begun step's remote rows of a type to counts_ and updates the cached ones. If all columns were gathered,
+  // appends the other remote rows to `fetched` and publishes those that are not from the shared cache.
   void EndType(uint16_t type, std::vector<Fetched>* fetched);
   // Stores a row of the begun step. Evicts cached rows to make room, but only rows that come before this row in the
   // eviction order. Does not store the row if there is still not enough room.

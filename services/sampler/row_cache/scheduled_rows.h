@@ -30,8 +30,8 @@ class ScheduledRows {
     size_t SizeInBytes() const { return ids.SizeInBytes() + sizeof(Step); }
   };
 
-  // `order` outlives this object and contains the rows that are added to it. The ScheduledRows of several types may
-  // share an order if each step is scheduled, and removed, in all of them.
+  // `order` outlives this object and contains its rows. The ScheduledRows of several types may share an order if each
+  // step is scheduled, and removed, in all of them.
   explicit ScheduledRows(EvictionOrder& order) : order_(&order) {}
 
   // Adds a step that reads the nodes with these ids, which may repeat.

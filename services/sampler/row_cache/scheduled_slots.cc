@@ -1,6 +1,6 @@
 // A step's missing rows are sorted by the next step that reads them. Each is stored in an empty slot, or in place of
 // the first row of EvictionOrder if that row would be evicted before it. Rows stored earlier in the same step are read
-// no later and therefore not replaced, so no slot is written twice in a step.
+// no later than it and therefore not replaced, so no slot is written twice in a step.
 #include "services/sampler/row_cache/scheduled_slots.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Plans which rows are kept in a fixed number of slots, for example in a GPU's memory, with the schedule of
-// mini-batches and the policy of ScheduledRowCache. A plan has only indices of slots and rows: the owner of the slots
+// mini-batches and the policy of ScheduledRowCache. A plan does not contain the values of rows: the owner of the slots
 // copies the rows.
 #pragma once
 
@@ -36,8 +36,8 @@ struct SlotsOfType {
   uint64_t row_bytes = 0;
 };
 
-// Returns the slots of each type: one for each of its nodes if all rows take at most `memory_bytes`; otherwise the same
-// share of the nodes of each type. Types with rows of 0 bytes get no slots. All lists are by NodeTypeId.
+// Returns the slots of each type: one for each of its nodes if all rows take at most `memory_bytes`; otherwise slots
+// for the same share of each type's nodes. Types with rows of 0 bytes get no slots. All lists are by NodeTypeId.
 std::vector<SlotsOfType> DivideIntoSlots(uint64_t memory_bytes, const std::vector<uint64_t>& num_nodes,
                                          const std::vector<uint64_t>& row_bytes);
 
@@ -88,8 +88,8 @@ class ScheduledSlots {
   // Plans the first step of a type with slots.
   static void PlanType(TypeSlots& of_type, const std::vector<GlobalNodeId>& nodes, std::vector<GlobalNodeId>* missing,
                        SlotPlan* plan);
-  // Returns an unused slot or, if there is none, the slot of the first row to evict, which is removed. Returns null if
-  // no row in a slot is read later than `row`.
+  // Returns an unused slot. If there is none, removes the row to evict first and returns its slot. Returns null if no
+  // row in a slot is read later than `row`.
   static SlotRow* FindSlot(TypeSlots& of_type, const Missed& row);
 
   std::deque<TypeSlots> types_;  // by NodeTypeId

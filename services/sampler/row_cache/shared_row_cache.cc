@@ -1,7 +1,7 @@
 // The memory has one word that identifies the graph and the columns, and a table for each node type. A table is a
-// sequence of sets; node n may be in the set n modulo the number of sets, in one of kWays slots. A set is kWays headers
-// (a sequence number and a key, the node plus 1), which fill a cache line, and kWays rows. Zeroed memory is an empty
-// cache.
+// sequence of sets of kWays slots. The row of node n can be in any slot of set number (n modulo the number of sets). A
+// set is kWays headers, which fill a cache line, and kWays rows. A header is a sequence number and a key (node + 1).
+// Zeroed memory is an empty cache.
 //
 // Slots are sequence locks without waiting. A writer makes the even sequence number odd with a compare-and-swap, stores
 // key and row, and makes the number even again; if the number is odd or has changed, it gives up, because the row is
@@ -60,8 +60,9 @@ Result<std::unique_ptr<SharedRowCache>> SharedRowCache::Make(std::shared_ptr<Sha
   const std::atomic_ref<Word> found(*reinterpret_cast<Word*>(bytes.data()));
   Word expected = 0;
   if (!found.compare_exchange_strong(expected, identity) && expected != identity) {
-    return FailedPrecondition("the shared memory for feature rows has rows of another graph (" + ToHex(expected) +
-                              "), expected " + ToHex(identity) + ": use one shared memory for each run");
+    return FailedPrecondition("the shared memory for feature rows has rows of another graph or of other columns (key " +
+                              ToHex(expected) + ", expected " + ToHex(identity) +
+                              "): use one shared memory for each run");
   }
   cache->LayOutTables(book, columns);
   return cache;

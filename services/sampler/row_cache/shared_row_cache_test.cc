@@ -129,9 +129,10 @@ TEST_F(SharedRowCacheTest, RefusesMemoryOfOtherRows) {
         SharedRowCache::Make(MapMemory(), "key", SharedBook(1001), SharedColumns()).status(),
         SharedRowCache::Make(MapMemory(), "key", SharedBook(), SharedColumns(kSharedWidth + 1)).status()}) {
     EXPECT_EQ(other.code(), StatusCode::kFailedPrecondition);
-    EXPECT_TRUE(other.message().starts_with("the shared memory for feature rows has rows of another graph ("))
+    EXPECT_TRUE(other.message().starts_with(
+        "the shared memory for feature rows has rows of another graph or of other columns (key "))
         << other.message();
-    EXPECT_TRUE(other.message().ends_with(": use one shared memory for each run")) << other.message();
+    EXPECT_TRUE(other.message().ends_with("): use one shared memory for each run")) << other.message();
   }
 }
 

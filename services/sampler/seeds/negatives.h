@@ -17,9 +17,9 @@
 //                   (MakeInDegreeQuery). Negatives whose type differs from that of the edge's destination are masked
 //   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
-// A pair that is itself an edge of the global batch, of the same type, is masked (LinkSeeds::negative_weights). If the
-// type is its own reverse type, a pair that is the reverse of such an edge is masked too. Other true edges are not
-// detected, as in DGL and GraphStorm: they are rare in sparse graphs.
+// A negative is masked (LinkSeeds::negative_weights) if the global batch has an edge of the same type with the same
+// endpoints. If the type is its own reverse type, the reverse of such an edge is masked too. Negatives that are other
+// true edges are not detected, as in DGL and GraphStorm: they are rare in sparse graphs.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
 // Returns InvalidArgument if a query's node type or edge types do not exist, an edge type is named twice, a query for
-// nodes sets an option for edges, or a query without exactly one edge type sets an option for one edge type.
+// nodes sets an option for edges, or a query for edges of several types sets an option for edges of one type.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
 // Returns InvalidArgument if the query's positions do not ascend or are not below `num_positions`, the size of the
 // step.

@@ -14,15 +14,15 @@ constexpr uint64_t kMaxBytesOfRows = uint64_t{1} << 32;
 
 Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& rows) {
   if (rows.shape().empty() || rows.num_rows() != positions.num_elements()) {
-    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() + " of " +
+    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() + " for " +
                     std::to_string(positions.num_elements()) + " edges");
   }
   std::vector<int64_t> shape = rows.shape();
-  shape[0] = static_cast<int64_t>(num_seeds_);
+  shape[0] = static_cast<int64_t>(num_edges_);
   if (!has_shape_) {
     ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, ItemSize(rows.dtype())));
     if (static_cast<uint64_t>(count) > kMaxBytesOfRows / ItemSize(rows.dtype())) {
-      return ResourceExhausted("the rows of " + std::to_string(num_seeds_) + " edges take more than " +
+      return ResourceExhausted("the rows of " + std::to_string(num_edges_) + " edges take more than " +
                                std::to_string(kMaxBytesOfRows) + " bytes (partition " + std::to_string(partition) +
                                " sent " + rows.ToString() + "): use smaller batches");
     }

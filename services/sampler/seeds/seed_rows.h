@@ -12,18 +12,18 @@ namespace espalier::sampler {
 
 class SeedRows {
  public:
-  explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
+  explicit SeedRows(uint64_t num_edges) : num_edges_(num_edges) {}
 
-  // Adds one partition's rows [k, row shape...] of the edges at `positions` [k], all below num_seeds. Internal if the
+  // Adds one partition's rows [k, row shape...] of the edges at `positions` [k], all below num_edges. Internal if the
   // numbers of rows and positions differ, or if partitions have columns of different dtypes or shapes;
   // ResourceExhausted if the rows of all edges would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
-  // Returns [num_seeds, row shape...], after Add for every partition that was queried.
+  // Returns [num_edges, row shape...], after Add for every partition that was queried.
   Tensor Take() { return std::move(rows_); }
 
  private:
-  const uint64_t num_seeds_;
+  const uint64_t num_edges_;
   bool has_shape_ = false;
   Tensor rows_;
 };

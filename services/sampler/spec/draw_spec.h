@@ -46,9 +46,9 @@ struct DrawSpec {
   // Edge column with non-negative weights (F32, F64, integers or BOOL); empty: uniform. Edges of weight 0 are never
   // drawn, so a column of 0 and 1 is a mask.
   std::string weight_column = {};
-  // Edge column of integers that orders in-edges (docs/partition-format.md). No in-edge is drawn that is later than the
-  // time with which its destination is sampled; in a mini-batch, this is the time of the seed. All edges of a relation
-  // without the column may be drawn at any time. Empty: sampling ignores time.
+  // Edge column of integer timestamps that orders in-edges (docs/partition-format.md). No in-edge is drawn whose
+  // timestamp is later than the time for which its destination is sampled; in a mini-batch, this is the time of the
+  // seed. In a relation without the column, all edges may be drawn. Empty: sampling ignores time.
   std::string time_column = {};
   Expand expand = Expand::kAlways;
 
@@ -75,15 +75,16 @@ void VisitOptionMembers(const Visit& visit) {
       &DrawSpec::weight_column);
   visit(
       OptionText{"method",
-                 "sampler; Neighbor samples independently for each node, Labor shares random numbers between nodes so "
-                 "that a mini-batch has fewer distinct nodes, Last takes the latest in-edges by `graph.timeColumn`"},
+                 "sampling method; Neighbor samples independently for each node, Labor shares random numbers between "
+                 "nodes so that a mini-batch has fewer distinct nodes, Last takes the in-edges with the latest "
+                 "timestamps in `graph.timeColumn`"},
       &DrawSpec::method);
   visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"},
         &DrawSpec::layer_dependency);
   visit(
       OptionText{"expand",
                  "nodes whose neighbors a hop samples; Always: all nodes of the mini-batch so far, again in each hop; "
-                 "Once: nodes that no earlier hop has sampled for; they keep their neighbors in every layer"},
+                 "Once: nodes whose neighbors no earlier hop has sampled; every layer uses this one sample of a node"},
       &DrawSpec::expand);
 }
 

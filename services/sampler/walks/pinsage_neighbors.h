@@ -15,7 +15,7 @@ struct PinSageOptions {
   // The relations of one traversal, which leads from a node of the seeds' type back to a node of that type, against the
   // direction of edges (random_walk.h). Example for item seeds: {user:likes:item, item:liked-by:user}.
   std::vector<EdgeTypeId> metapath;
-  uint32_t num_traversals = 1;         // maximum per walk; at least 1
+  uint32_t num_traversals = 1;         // maximum per walk; not 0
   double termination_probability = 0;  // of ending before each traversal except the first; in [0, 1]
   uint32_t num_random_walks = 10;      // per seed
   uint32_t num_neighbors = 3;          // maximum per seed

@@ -18,7 +18,7 @@ Status CheckMetapath(const std::vector<EdgeTypeId>& metapath, const graph::Graph
     RETURN_IF_ERROR(schema.CheckEdgeType(metapath[i]).While("step " + std::to_string(i)));
     if (i == 0 || schema.SourceOf(metapath[i - 1]) == schema.DestinationOf(metapath[i])) continue;
     return InvalidArgument("step " + std::to_string(i) + " follows '" + schema.EdgeType(metapath[i]).Name() +
-                           "' from its destination, but the step before ends at a node of type '" +
+                           "' from destination to source, but the step before ends at a node of type '" +
                            schema.NodeTypeName(schema.SourceOf(metapath[i - 1])) + "'");
   }
   return {};

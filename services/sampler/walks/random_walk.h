@@ -39,7 +39,7 @@ struct RandomWalks {
 
 // Returns the walks, a pure function of (graph, start's original id, options). They depend neither on the partitioning
 // nor on the other starts: a repeated start gets the same walks again. Starts are nodes of the first step's destination
-// type. InvalidArgument for options that do not fit together or the graph; ResourceExhausted if all traces together
+// type. InvalidArgument for options that are invalid or do not fit the graph; ResourceExhausted if all traces together
 // have more than 2^28 entries.
 Result<RandomWalks> RandomWalk(PartitionedGraph& graph, std::span<const GlobalNodeId> starts,
                                const WalkOptions& options, Deadline deadline);

@@ -12,25 +12,26 @@ void AddGraphServerFlags(CLI::App& app, GraphServerFlags* flags) {
       ->envname("ESPALIER_PARTITION")
       ->required();
   daemon::AddJobNameFlag(app, &flags->job_name,
-                         "name of the job that --incarnation belongs to, the same as for its trainers; default: the "
-                         "job without a name; requests of all jobs are served");
+                         "name of the job that --incarnation belongs to, as in --job-name of its trainers; default: "
+                         "the job without a name; requests of other jobs are served too");
   app.add_option("--incarnation", flags->incarnation,
-                 "that job's incarnation; requests of its earlier incarnations are refused")
+                 "incarnation of the job --job-name; requests of its earlier incarnations are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,
                  "folder for copies of files that cannot be mapped in place; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
-  app.add_option("--cache-size", flags->cache_bytes, "maximum bytes of such copies, e.g. 20GiB; 0: no limit")
+  app.add_option("--cache-size", flags->cache_bytes,
+                 "maximum bytes of the copies in --data-dir, e.g. 20GiB; 0: no limit")
       ->envname("ESPALIER_CACHE_SIZE")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--max-fanout", flags->max_fanout,
-                 "most in-edges per node that a request may sample (a full neighborhood is always allowed)")
+                 "maximum in-edges per node that a request may sample (a full neighborhood is always allowed)")
       ->envname("ESPALIER_MAX_FANOUT")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
-  app.add_option("--max-rows", flags->max_rows, "most nodes or edges in one request")
+  app.add_option("--max-rows", flags->max_rows, "maximum number of nodes or edges in one request")
       ->envname("ESPALIER_MAX_ROWS")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
       ->capture_default_str();

@@ -59,7 +59,7 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
     return MismatchError("negatives per edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
   }
   if (!plan.links()->exclude_batch) {
-    return FailedPrecondition("the stream may sample the step's own edges, but this sampler's job excludes them");
+    return FailedPrecondition("the stream may sample a step's seed edges, but this sampler's job excludes them");
   }
   return Status();
 }

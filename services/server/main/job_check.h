@@ -8,10 +8,10 @@
 
 namespace espalier::server {
 
-// Returns FailedPrecondition with the first difference between the stream and `job`. `job_name` is the job's name at
-// the graph servers. Not compared: fan-outs and the types of the seeds, which the trainer derives from the document and
-// the graph's types; the edge columns and ids that a program's loader requests. If the job's task has labeled edges, a
-// program may also request these edges as links without negatives.
+// Returns FailedPrecondition with the first difference between the stream and `job`. `job_name` is the name under
+// which the graph servers know the job. Not compared: fan-outs and the types of the seeds, which the trainer derives
+// from the document and the graph's types; the edge columns and ids that a program's loader requests. If the job's task
+// has labeled edges, a program may also request these edges as links without negatives.
 Status CheckStreamIsOfJob(const messages::StreamPlan& stream, const job::DistTraining& job,
                           const std::string& job_name);
 

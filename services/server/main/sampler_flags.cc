@@ -12,13 +12,14 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',')
       ->required();
-  app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
+  app.add_option("--access", flags->access,
+                 "mapped: map the servers' files; rpc: send requests; auto: map files if possible")
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
   daemon::AddJobNameFlag(
       app, &flags->job_name,
-      "the job's name at the graph servers, the same as for its trainers; default: the document's name");
+      "the job's name at the graph servers, which the job's trainers must use too; default: the document's name");
   app.add_option("--incarnation", flags->incarnation, "the job's incarnation; default: the one that the servers report")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")

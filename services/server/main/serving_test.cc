@@ -372,7 +372,7 @@ TEST(JobCheckTest, LinksMustMatchJob) {
   stream.plan.links()->want_pair_ids = true;
   EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   stream.plan.links()->exclude_batch = false;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("may sample the step's own edges"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("may sample a step's seed edges"));
   stream.plan.links()->exclude_batch = true;
   stream.plan.links()->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),

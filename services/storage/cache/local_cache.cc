@@ -1,7 +1,8 @@
 // A file is made under its partial name, which is locked exclusively, and renamed when it is complete; so a killed
 // process leaves no incomplete file under the final name. With kOncePerUse, an existing file is verified under the same
-// lock: of many processes that start at once, one verifies the file and the others find its mark. A process that
-// waits longer than max_verification_time verifies the file without the lock, because the holder may hang.
+// lock: of many processes that start at once, one verifies the file and holds its mark (verified_file.h), which the
+// others find. A process that waits longer than max_verification_time verifies the file without the lock, because the
+// holder may hang.
 #include "services/storage/cache/local_cache.h"
 
 #include <sys/stat.h>
@@ -87,7 +88,7 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   const fs::path path = fs::path(folder_) / request.name;
   if (request.verify == VerifyWhen::kAlways && IsComplete(path, request)) return path.string();
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
-  ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
+  ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockOrVerify(request, partial, path, deadline));
   if (!lock.has_value()) return path.string();
   ASSIGN_OR_RETURN(const bool is_there, IsPresentAndGood(request, path, deadline));
   if (is_there) {  // another process may have made the file while this one waited for the lock
@@ -95,15 +96,15 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
-  // After the rename, the locked file no longer has the partial name. Until the mark is held, another process can lock
-  // a new file of that name, and then verifies the complete file again.
+  // The rename has taken the partial name from the locked file. A process that locks a new partial file before the mark
+  // is held verifies the complete file once more, which does no harm.
   if (request.verify == VerifyWhen::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
   return path.string();
 }
 
 // Returns the lock on the partial file. Returns nullopt if another process has held the lock for longer than
 // max_verification_time and this process has verified the file without the lock.
-Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
+Result<std::optional<FileLock>> CacheEntry::LockOrVerify(const CachedFileRequest& request, const std::string& partial,
                                                            const std::string& path, Deadline deadline) {
   bool may_verify = request.verify == VerifyWhen::kOncePerUse;
   while (true) {
@@ -128,12 +129,12 @@ Status CacheEntry::MarkVerified(const CachedFileRequest& request, const std::str
 }
 
 // Returns whether the file exists and is good; with kOncePerUse, this entry then holds its mark. The caller holds the
-// lock on the partial file, which serializes the calls of HoldMarkIfHeld.
+// lock on the partial file, which serializes the calls of ShareHeldMark.
 Result<bool> CacheEntry::IsPresentAndGood(const CachedFileRequest& request, const std::string& path,
                                           Deadline deadline) {
   if (request.verify == VerifyWhen::kAlways) return IsComplete(path, request);
   if (!HasRequestedSize(path, request)) return false;
-  ASSIGN_OR_RETURN(std::optional<HeldMark> mark, HoldMarkIfHeld(path));
+  ASSIGN_OR_RETURN(std::optional<HeldMark> mark, ShareHeldMark(path));
   if (!mark.has_value()) {
     if (!IsComplete(path, request)) return false;
     RETURN_IF_ERROR(MarkVerified(request, path, deadline));

@@ -77,7 +77,7 @@ class CacheEntry {
   CacheEntry(LocalCacheOptions options, std::string folder, FileLock pin)
       : options_(std::move(options)), folder_(std::move(folder)), pin_(std::move(pin)) {}
 
-  Result<std::optional<FileLock>> LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
+  Result<std::optional<FileLock>> LockOrVerify(const CachedFileRequest& request, const std::string& partial,
                                                  const std::string& path, Deadline deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Status MarkVerified(const CachedFileRequest& request, const std::string& path, Deadline deadline)

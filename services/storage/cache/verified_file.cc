@@ -29,7 +29,7 @@ Result<std::string> FormatMarkPath(const std::string& path) {
 
 }  // namespace
 
-Result<std::optional<HeldMark>> HoldMarkIfHeld(const std::string& path) {
+Result<std::optional<HeldMark>> ShareHeldMark(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string mark, FormatMarkPath(path));
   {
     const Result<FileLock> exclusive = FileLock::TryAcquire(mark, LockMode::kExclusive);

@@ -29,9 +29,9 @@ using HeldMark = FileLock;
 // Callers must exclude each other with a lock of their own for each path, because a concurrent call locks the mark for
 // a moment, which looks as if the mark were held. After nullopt, the caller keeps that lock until it has verified the
 // file and called HoldMark.
-Result<std::optional<HeldMark>> HoldMarkIfHeld(const std::string& path);
+Result<std::optional<HeldMark>> ShareHeldMark(const std::string& path);
 // Holds the mark of the current file at `path`, which the caller has verified or written, and returns it. Blocks while
-// HoldMarkIfHeld of another caller checks the mark. Errors: NotFound (the file does not exist); DeadlineExceeded and
+// ShareHeldMark of another caller checks the mark. Errors: NotFound (the file does not exist); DeadlineExceeded and
 // Cancelled (stop_requested, unless null, returned true), which name the mark.
 Result<HeldMark> HoldMark(const std::string& path, Deadline deadline,
                           const std::function<bool()>& stop_requested = nullptr);

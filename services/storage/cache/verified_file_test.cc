@@ -18,9 +18,9 @@ class VerifiedFileTest : public ::testing::Test {
   static void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
   static Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
   std::string path() const { return folder_.path() + "/f"; }
-  // Returns HoldMarkIfHeld: the mark if another caller holds it.
+  // Returns ShareHeldMark: the mark if another caller holds it.
   std::optional<HeldMark> HeldToo() const {
-    Result<std::optional<HeldMark>> mark = HoldMarkIfHeld(path());
+    Result<std::optional<HeldMark>> mark = ShareHeldMark(path());
     EXPECT_TRUE(mark.ok()) << mark.status().ToString();
     return mark.ok() ? *std::move(mark) : std::nullopt;
   }
@@ -63,7 +63,7 @@ TEST_F(VerifiedFileTest, GrownFileIsDifferent) {
   EXPECT_FALSE(HeldToo().has_value());
 }
 
-// HoldMarkIfHeld locks the mark exclusively for a moment.
+// ShareHeldMark locks the mark exclusively for a moment.
 TEST_F(VerifiedFileTest, HoldMarkWaitsForACheckOfTheMark) {
   ASSERT_TRUE(HoldMark(path(), Soon()).ok());
   std::string mark;
@@ -81,14 +81,14 @@ TEST_F(VerifiedFileTest, TheKernelReleasesTheMarkOfAProcessThatDies) {
   EXPECT_EXIT(
       {
         const Result<HeldMark> mark = HoldMark(path(), Soon());
-        _exit(mark.ok() && HoldMarkIfHeld(path())->has_value() ? 7 : 1);
+        _exit(mark.ok() && ShareHeldMark(path())->has_value() ? 7 : 1);
       },
       ::testing::ExitedWithCode(7), "");
   EXPECT_FALSE(HeldToo().has_value());
 }
 
 TEST_F(VerifiedFileTest, MissingFileIsError) {
-  EXPECT_EQ(HoldMarkIfHeld(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ShareHeldMark(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(HoldMark(folder_.path() + "/none", Soon()).status().code(), StatusCode::kNotFound);
 }
 

@@ -1,6 +1,6 @@
-// Services report the same cause with different statuses, so the code of an S3 error decides before the HTTP status
-// (RemedyFor, ToCode). A response without an S3 error is a response to HEAD, which has no body, or comes from
-// another service: a proxy, a web server or a TLS port (ReadPage).
+// Services report the same cause with different statuses, so RemedyFor and ToCode examine the code of an S3 error
+// before the HTTP status. An error response that contains no S3 error is a response to HEAD, which has no body, or
+// comes from another service: a proxy, a web server or a TLS port (ReadPage).
 #include "services/storage/s3/errors.h"
 
 #include <pugixml.hpp>
@@ -57,14 +57,17 @@ bool IsOneOf(const std::string& code, std::initializer_list<const char*> codes) 
 }
 
 // Returns whether the response is a 404 of a web server or a proxy. A 404 for HEAD has no body and may be from S3.
-bool IsOfAnotherService(const S3Error& error) { return error.http_status == 404 && (error.is_page || error.is_bare); }
+bool Is404OfAnotherService(const S3Error& error) {
+  return error.http_status == 404 && (error.is_page || error.is_bare);
+}
 
-// Reads a response without an S3 error. Responses of S3 to GET, PUT and POST have such an error or S3 headers.
+// Reads an error response that contains no S3 error. Error responses of S3 to GET, PUT and POST contain one or have S3
+// headers.
 void ReadPage(const http::Response& response, S3Error& error) {
   error.message = FindReason(response.body);
   error.is_page = !error.message.empty();
-  const bool has_error_from_s3 = IsOneOf(response.method, {"GET", "PUT", "POST"});
-  error.is_bare = has_error_from_s3 && !HasS3Header(response);
+  const bool s3_would_identify_itself = IsOneOf(response.method, {"GET", "PUT", "POST"});
+  error.is_bare = s3_would_identify_itself && !HasS3Header(response);
 }
 
 StatusCode ToCode(const S3Error& error) {
@@ -72,7 +75,7 @@ StatusCode ToCode(const S3Error& error) {
   if (IsOneOf(code, {"QuotaExceeded", "NoSpaceLeftOnDevice", "XMinioStorageFull", "InsufficientStorage"})) {
     return StatusCode::kResourceExhausted;
   }
-  // Services choose various statuses for rejected credentials and clocks, among them 404.
+  // Services use various statuses, among them 404, for rejected credentials and wrong clocks.
   const Remedy remedy = RemedyFor(error);
   if (!code.empty() && (remedy == Remedy::kRenew || remedy == Remedy::kSetClock)) return StatusCode::kPermissionDenied;
   if (remedy == Remedy::kRetry) {
@@ -87,7 +90,7 @@ StatusCode ToCode(const S3Error& error) {
   // Unimplemented: other services accept the request. This service lacks a feature, or the configured region or
   // endpoint is wrong.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
-  if (IsOfAnotherService(error)) return StatusCode::kUnimplemented;
+  if (Is404OfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {
     case 400:
     case 405:
@@ -104,8 +107,9 @@ StatusCode ToCode(const S3Error& error) {
 
 // Returns advice to the user for the end of the message; "" if the service's message suffices.
 std::string HintFor(const S3Error& error) {
-  static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION without a document";
-  static const std::string endpoint_setting = "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document";
+  static const std::string region_setting = "set spec.storage.s3.region, or AWS_REGION if there is no document";
+  static const std::string endpoint_setting =
+      "spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 if there is no document";
   if (!error.region.empty()) return "; the bucket is in region " + error.region + ": " + region_setting;
   if (!error.endpoint.empty()) {
     return "; requests for the bucket go to " + error.endpoint + ": check " + endpoint_setting;
@@ -118,7 +122,7 @@ std::string HintFor(const S3Error& error) {
       ToLowerAscii(error.message).find("https") != std::string::npos) {
     return "; the port expects https://: check " + endpoint_setting;
   }
-  if (IsOfAnotherService(error)) return "; the response is not from an S3 service: check " + endpoint_setting;
+  if (Is404OfAnotherService(error)) return "; the response is not from an S3 service: check " + endpoint_setting;
   if (IsRefusalOfChecksums(error)) {
     return "; set AWS_REQUEST_CHECKSUM_CALCULATION and AWS_RESPONSE_CHECKSUM_VALIDATION to when_required";
   }
@@ -160,7 +164,7 @@ bool IsRefusalOfChecksums(const S3Error& error) {
 
 bool IsAboutTheObject(const S3Error& error) {
   return error.http_status != 404 ||
-         (!IsOfAnotherService(error) &&
+         (!Is404OfAnotherService(error) &&
           IsOneOf(error.code, {"", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound", "KeyNotFound"}));
 }
 

@@ -13,7 +13,7 @@ struct S3Error {
   // Whether this is the error of one key in the response to DeleteObjects. Such an error has no HTTP status of its own;
   // http_status is then the one that DeleteObject would have.
   bool is_of_one_key = false;
-  std::string code;        // "SlowDown"; "" if the response has no body, as for HEAD
+  std::string code;        // "SlowDown"; "" if the response contains no S3 error
   std::string message;     // printable and short
   bool is_page = false;    // the body is text or HTML instead of an S3 error, as from a proxy or a TLS port
   bool is_bare = false;    // the response to GET, PUT or POST has neither an S3 error nor S3 headers
@@ -34,7 +34,7 @@ bool IsAboutTheObject(const S3Error& error);
 enum class Remedy {
   kNone,      // the same request fails again
   kRetry,     // send the request again later
-  kResend,    // the body arrived damaged: send the request again; if the error repeats, the service causes it
+  kResend,    // the body arrived damaged: send the request again, a few times at most
   kRenew,     // send the request again with other credentials
   kSetClock,  // send the request again with the service's time in the signature
 };

@@ -1,6 +1,6 @@
-// Credentials over HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
-// instances (IMDSv2: a PUT for a session, a GET for the role's name, a GET for its credentials). The response with the
-// credentials is JSON with the same fields everywhere.
+// Credentials over HTTP from an agent beside this process: EKS Pod Identity and ECS (one GET, with a token if one is
+// configured) and EC2 instances (IMDSv2: a PUT for a session, a GET for the role's name, a GET for its credentials).
+// The response with the credentials is JSON with the same fields everywhere.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -72,7 +72,8 @@ class ContainerSource final : public CredentialSource {
       ASSIGN_OR_RETURN(std::string text, ReadSmallFile(token_file_));
       token = Secret(std::move(text));
     }
-    if (!IsOneLine(token.Reveal())) return FailedPrecondition("the authorization token has a line break");
+    if (!IsOneLine(token.Reveal()))
+      return FailedPrecondition("the authorization token has a line break or another control character");
     if (!token.empty()) request.headers.emplace_back("authorization", token.Reveal());
     ASSIGN_OR_RETURN(const std::string body, SendRequest(transport_, request, deadline));
     return ParseCredentials(body);
@@ -127,7 +128,7 @@ Result<std::unique_ptr<CredentialSource>> MakeContainerSource(const S3Credential
   Result<http::Url> url = http::ParseUrl(settings.container_uri);
   if (!url.ok()) return std::move(url).status().While("reading AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (url->scheme == "http" && !IsAgentHost(url->host)) {
-    return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI sends credentials unencrypted to " + url->host +
+    return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI fetches credentials unencrypted from " + url->host +
                            "; expected https, or an address of this machine");
   }
   return std::unique_ptr<CredentialSource>(std::make_unique<ContainerSource>(settings, url->host, transport));

@@ -1,8 +1,8 @@
-// Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it. Write first
-// waits until fewer than PartSizes::MaxInFlight parts are being uploaded, which bounds the memory. An object that fits
-// into one part is a single PUT at Commit. The CRC-32 of the object is combined from those of its parts. If a repeated
-// request to complete the upload fails with 404, the writer's name in the object's metadata shows that an earlier
-// request has succeeded. A writer that is destroyed without a successful Commit aborts its upload.
+// Write fills a buffer. When the buffer has the size of a part and more bytes follow, a thread uploads it. Before that,
+// Write waits until fewer than PartSizes::MaxInFlight parts are being uploaded, which bounds the memory. An object that
+// fits into one part is a single PUT at Commit. The CRC-32 of the object is combined from those of its parts. If a
+// repeated request to complete the upload fails with 404, the writer's name in the object's metadata shows whether an
+// earlier request has succeeded. A writer that is destroyed without a successful Commit aborts its upload.
 #include "services/storage/s3/multipart_writer.h"
 
 #include <zlib.h>
@@ -192,7 +192,7 @@ class S3Writer final : public ObjectWriter {
   uint32_t crc32_ = 0;                  // of parts_
   Status failure_;                      // the first failure; never cleared
   bool is_committed_ = false;
-  std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; last, because uploads use the members above
+  std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; declared last: uploads use the other members
 };
 
 }  // namespace

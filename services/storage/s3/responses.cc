@@ -23,7 +23,8 @@ bool IsWebPage(const std::string& body) {
 Status MakeSenderError(const std::string& sender) {
   return Unimplemented(
       sender +
-      " responded instead of an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 without a document");
+      " responded instead of an S3 service: check spec.storage.s3.endpoint, or AWS_ENDPOINT_URL_S3 if there is no "
+      "document");
 }
 
 // Returns whether the body is an XML document of S3, complete or truncated.
@@ -44,7 +45,7 @@ bool HasETagOfObject(const http::Response& response) {
 
 // Returns the root element, whose name must be `name`.
 Result<pugi::xml_node> ParseRoot(pugi::xml_document& document, const std::string& body, std::string_view name) {
-  if (IsWebPage(body)) return MakeSenderError("a web page");
+  if (IsWebPage(body)) return MakeSenderError("a web server");
   const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
   if (!parsed) return DataLoss(std::string("the service's response is not XML: ") + parsed.description());
   const pugi::xml_node root = document.document_element();
@@ -64,7 +65,7 @@ bool HasS3Header(const http::Response& response) {
 Status CheckSender(const http::Response& response, const S3Request& request) {
   if (HasS3Header(response)) return Status();
   const std::string* const type = response.Header("content-type");
-  if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return MakeSenderError("a web page");
+  if (type != nullptr && ToLowerAscii(*type).starts_with("text/html")) return MakeSenderError("a web server");
   const bool expects_document = request.method == "POST" || (request.method == "GET" && request.key.empty());
   const bool looks_like_s3 =
       request.method == "DELETE" || (expects_document ? IsDocumentOfS3(response.body) : HasETagOfObject(response));

@@ -1,5 +1,5 @@
-// Parses the responses of S3. Responses are untrusted: one that differs from S3's documentation is DataLoss, and one
-// of a proxy or another service is Unimplemented.
+// Parses the responses of S3. Responses are untrusted: the functions return DataLoss for a response that differs from
+// S3's documentation, and Unimplemented for a response from a proxy or another service.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace espalier::storage {
 
 // Returns whether the name of any header begins with "x-amz".
 bool HasS3Header(const http::Response& response);
-// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service. A response with an S3 header
-// comes from one. So does a response that is not a web page and, unless the request is a DELETE, has the XML document
+// Returns Unimplemented if a 2xx response to `request` does not come from an S3 service. A response counts as coming
+// from S3 if it has an S3 header, or if it is not a web page and, unless the request is a DELETE, has the XML document
 // or the object's ETag that S3 sends for this request.
 Status CheckSender(const http::Response& response, const S3Request& request);
 

@@ -25,11 +25,11 @@ using std::chrono::seconds;
 
 constexpr seconds kResponseTime{20};                    // for a request with little or no body
 constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // determines the time limit of a transfer
-constexpr seconds kStallTime{15};                       // without progress, after which a request fails
+constexpr seconds kStallTime{15};                       // a request without progress for this long fails
 constexpr seconds kMinCallTime{5};                      // of a call to a service that has been silent for long
 constexpr seconds kMaxRetryAfter{10};                   // longer values of Retry-After count as this
 constexpr seconds kMaxClockSkew{15 * 60};               // that S3 accepts
-constexpr int kMaxDamagedBodies = 3;                    // in succession, rejected with the same error
+constexpr int kMaxDamagedBodies = 3;                    // a body rejected this often with the same error is not resent
 constexpr size_t kMaxExplanationBytes = 64 << 10;       // of the response to ExplainHeadError's request
 
 uint64_t RandomSeed() {

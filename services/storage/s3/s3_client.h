@@ -22,9 +22,9 @@ struct S3ClientOptions {
   // max_attempts limits the responses that S3Call::check rejects; retry_budget limits retries after transient errors.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // A call starts no request later than this after its first request; the last request may take a few seconds longer.
-  // Time in which bytes were transferred does not count. While the service does not respond at all, all calls together
-  // have this time (service_silence.h).
+  // A call starts its last request at most this long after it began; that request may take a few seconds more. Of a
+  // request that transfers bytes, the time after the first 15 s (or extra_time, if longer) does not count. While the
+  // service does not respond at all, all calls together have this time (service_silence.h).
   std::chrono::seconds retry_budget{30};
   S3Checksums request_checksums = S3Checksums::kWhenSupported;
   S3Checksums response_checksums = S3Checksums::kWhenSupported;
@@ -40,10 +40,10 @@ struct S3Call {
   std::string doing;  // "reading s3://bucket/key": the context of errors
   size_t max_body_bytes = size_t{1} << 20;
   std::span<std::byte> into;           // see http::SendOptions
-  uint64_t transfer_bytes = 0;         // in both bodies; the time limit has one second more per 128 KiB
+  uint64_t transfer_bytes = 0;         // in the bodies of request and response; 128 KiB extend the time limit by 1 s
   std::chrono::seconds extra_time{0};  // added to the time limit, for requests to which services respond late
   std::vector<int> known_statuses;     // returned as responses, not as errors, if IsAboutTheObject
-  int max_attempts = 0;                // of requests; 0: limited only by the options
+  int max_attempts = 0;                // limit on the requests of this call; 0: limited only by the options
   // Checks a 2xx response. After DataLoss and retryable errors, the request is sent again.
   std::function<Status(const http::Response&)> check;
 };
@@ -54,13 +54,13 @@ class S3Client {
   S3Client(std::shared_ptr<http::Transport> transport, std::unique_ptr<CredentialSource> credentials,
            S3ClientOptions options = {});
 
-  // Sends the requests of a call and returns the response. Requests that fail with 5xx, 429, SlowDown and similar
-  // errors, resets, timeouts or `check` are retried with growing, jittered delays. A request whose body the service
-  // rejects as damaged, with the same error each time, is sent three times. At most once per call, the client renews
-  // rejected credentials, sets its clock to the service's, sends to the region that the service reports for the bucket,
-  // and omits rejected x-amz-checksum-* headers. Later calls use the corrected clock, the region and the headers that
-  // the service accepts. Errors: NotFound, PermissionDenied and so on, or the last error when no retry succeeded, with
-  // the number of requests and the time for which the service has not responded.
+  // Sends the requests of a call and returns the response. Requests that fail with 5xx (except 501, 505 and 507), 429,
+  // SlowDown and similar errors, resets, timeouts or `check` are retried with growing, jittered delays. A request whose
+  // body the service rejects as damaged, with the same error each time, is sent three times. At most once per call, the
+  // client renews rejected credentials, sets its clock to the service's, sends to the region that the service reports
+  // for the bucket, and omits rejected x-amz-checksum-* headers. Later calls use the corrected clock, the region and
+  // the headers that the service accepts. Errors: NotFound, PermissionDenied and so on, or the last error when no retry
+  // succeeded, with the number of requests and the time for which the service has not responded.
   Result<http::Response> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Returns the number of requests sent so far, including retries.

@@ -188,7 +188,7 @@ TEST_F(S3ClientTest, WebPageIsNotS3) {
   const Status status = Refused(*Client());
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(),
-              HasSubstr("a web page responded instead of an S3 service: check spec.storage.s3.endpoint"));
+              HasSubstr("a web server responded instead of an S3 service: check spec.storage.s3.endpoint"));
   http::Headers object = page;
   object.emplace_back("x-amz-request-id", "R1");
   service_->Answer(200, "<html>", object);

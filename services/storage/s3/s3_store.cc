@@ -1,8 +1,8 @@
 // S3Client sends and retries the requests. S3Store checks the responses and handles services that lack conditional
 // writes (PutWithoutCondition) or the deletion of several objects in one request (DeleteBatch). Large ranges are read
-// in pieces; if the object has a strong ETag, all pieces are of one version of the object. Each write has a random
-// writer name: if the response was lost and the write is repeated, the name tells whether the existing object is the
-// writer's own or that of another writer.
+// in pieces; if the object has a strong ETag, all pieces are of one version of the object. PutIfAbsent stores a random
+// writer name with the object: if the response was lost and the write is repeated, the name tells whether the existing
+// object is the writer's own or that of another writer.
 #include "services/storage/s3/s3_store.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Status CheckPiece(const http::Response& response, ByteRange range) {
                   " bytes, which are not the requested range");
 }
 
-// Returns the ETag in quotes, for a condition; "" for a weak ETag ("W/..."), which conditions do not accept.
+// Returns the ETag in quotes, for If-Match; "" for a weak ETag ("W/..."), which If-Match does not accept.
 std::string ToStrongETag(const std::string& etag) {
   if (etag.empty() || etag.starts_with("W/")) return "";
   return etag.starts_with('"') ? etag : "\"" + etag + "\"";
@@ -149,8 +149,8 @@ Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& et
 
 Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version) {
   const S3Call call{.request = GetObjectRangeRequest(JoinKey(root_, key), range, version),
-                    .doing = "reading " + std::to_string(range.length) + " bytes at " + std::to_string(range.offset) +
-                             " of " + ToUri(key),
+                    .doing = "reading " + std::to_string(range.length) + " bytes at offset " +
+                             std::to_string(range.offset) + " of " + ToUri(key),
                     .into = out,
                     .transfer_bytes = range.length,
                     .known_statuses = {412, 416},

@@ -30,7 +30,7 @@ class S3Store final : public ObjectStore {
   Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
     return ReadRangeOfVersion(key, "", range, out);
   }
-  // With a weak ETag ("W/..."), reads any version, because conditions do not accept such an ETag.
+  // With a weak ETag ("W/..."), reads any version, because If-Match does not accept such an ETag.
   Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
                             std::span<std::byte> out) override;
   // Returns a writer that uploads in parts (multipart_writer.h).

@@ -152,11 +152,11 @@ edges:
         self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
         first = run(right)
         self.assertEqual(first.returncode, 0, first.stderr)
-        self.assertIn("partitioned into 2 in ", first.stderr)
+        self.assertIn("created 2 partitions in ", first.stderr)
         refuse()  # also if partitions exist that are good for other jobs
         second = run(right)
         self.assertEqual(second.returncode, 0, second.stderr)
-        self.assertIn("reused the existing partitioning into 2: ", second.stderr)
+        self.assertIn("reused 2 existing partitions: ", second.stderr)
         shown = espalier("inspect", self.dir / "run")
         self.assertIn("500 nodes, 3000 edges, 2 partitions, 1 trainer\n  testAccuracy ", shown.stdout)
 

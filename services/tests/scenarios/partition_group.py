@@ -169,7 +169,7 @@ class PartitionGroup(Scenario):
             for process in processes:
                 code, _, log = self.ended(process)
                 self.assertEqual(code, 74, log)
-                self.assertIn(f"process 1 of 3 {what}", log)
+                self.assertIn(f"rank 1 of 3 {what}", log)
             self.assertEqual(list((self.dir / output).rglob("manifest.json")), [])
 
     def small_job(self, replicas):
@@ -222,7 +222,8 @@ class PartitionGroup(Scenario):
         self.assertEqual(code, 65, log)
         self.assertIn("METIS and Multilevel need the whole graph", log)
         random = self.write_job(job(graph, graph__partitions={"count": 2, "algorithm": "Random"}), "random.json")
-        for rank, group, what in ((4, "a", "rank 4: expected 0 to 3"), (0, "", "expected 1 to 64 of a-z, 0-9 and -")):
+        for rank, group, what in ((4, "a", "rank 4: expected 0 to 3"),
+                                  (0, "", "expected 1 to 64 characters of a-z, 0-9 and -")):
             code, _, log = self.ended(self.partitioner(random, "parts", rank=rank, group=group))
             self.assertEqual(code, 64, log)
             self.assertIn(what, log)

@@ -53,8 +53,8 @@ Result<Tensor> ConcatenateGradients(const std::vector<torch::Tensor>& gradients,
 Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                              collective::Collective& group,
                                                              const DistEmbeddingOptions& options,
-                                                             sampler::SavedLearnableRows* kept) {
-  ASSIGN_OR_RETURN(auto table, client::EmbeddingTable::Create(std::move(store), group, options, kept));
+                                                             sampler::SavedLearnableRows* saved) {
+  ASSIGN_OR_RETURN(auto table, client::EmbeddingTable::Create(std::move(store), group, options, saved));
   return std::unique_ptr<DistEmbedding>(new DistEmbedding(std::move(table)));
 }
 

@@ -30,11 +30,11 @@ using DistEmbeddingOptions = client::EmbeddingTableOptions;
 // order.
 class DistEmbedding {
  public:
-  // The arguments and errors are those of EmbeddingTable::Create, whose parameter `saved` is called `kept` here.
+  // The arguments and errors are those of EmbeddingTable::Create.
   static Result<std::unique_ptr<DistEmbedding>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                        collective::Collective& group,
                                                        const DistEmbeddingOptions& options,
-                                                       sampler::SavedLearnableRows* kept = nullptr);
+                                                       sampler::SavedLearnableRows* saved = nullptr);
   DistEmbedding(const DistEmbedding&) = delete;
   DistEmbedding& operator=(const DistEmbedding&) = delete;
 
@@ -50,9 +50,9 @@ class DistEmbedding {
   // The same for `ids`, i64 [rows] on any device: global ids of nodes or edges, or numbers of own rows.
   Result<torch::Tensor> operator()(const torch::Tensor& ids);
 
-  // Ends a step: sends the gradients of the rows read since the last step, dense or sparse, possibly none, and forgets
-  // these reads. First waits for the acknowledgment of the previous step. `learning_rate` must be the same on every
-  // rank.
+  // Ends a step: sends the gradients of the rows read since the last step and forgets these reads. The gradients may be
+  // dense or sparse; there may be none. First waits for the acknowledgment of the previous step. `learning_rate` must
+  // be the same on every rank.
   Status Step(double learning_rate);
   // Discards the reads since the last step: their gradients are not sent. Call it when a mini-batch is abandoned. (Each
   // read also discards the earlier reads that have no gradient and whose tensors neither the program nor an autograd
@@ -66,7 +66,7 @@ class DistEmbedding {
   Status Drop() { return table_->Drop(); }
 
   int64_t size() const { return table_->size(); }         // values per row
-  uint64_t version() const { return table_->version(); }  // number of steps so far, including those of saved rows
+  uint64_t version() const { return table_->version(); }  // number of steps so far; begins with that of `saved`, else 0
   // Returns this embedding at its current version, for SaveOptions::embeddings (see EmbeddingTable::Now).
   sampler::EmbeddingAt Now() const { return table_->Now(); }
 

@@ -138,10 +138,11 @@ std::string ToCanonicalLayers(const std::string& layers, const EdgeTypeSpellings
   std::string canonical;
   size_t at = 0;
   while (true) {
-    const size_t name = layers.find(';', at);
-    if (name == std::string::npos) return canonical + layers.substr(at);
-    const size_t end = std::min(layers.find('=', name), layers.size());
-    canonical += layers.substr(at, name + 1 - at) + ToCanonicalName(layers.substr(name + 1, end - name - 1), names);
+    const size_t semicolon = layers.find(';', at);
+    if (semicolon == std::string::npos) return canonical + layers.substr(at);
+    const size_t end = std::min(layers.find('=', semicolon), layers.size());
+    canonical += layers.substr(at, semicolon + 1 - at) +
+                 ToCanonicalName(layers.substr(semicolon + 1, end - semicolon - 1), names);
     at = end;
   }
 }
@@ -168,7 +169,7 @@ std::map<std::string, std::string> ListLinkTaskFields(const job::Training& train
       {"training.evaluation.filtered", ToText(training.evaluation.filtered)},
       {"training.evaluation.k", ToText(training.evaluation.k)},
   };
-  // Fails only if the graph lacks an edge type; MakeParts has then failed before.
+  // Cannot fail: LinkTask::MakeData has found these edge types before.
   const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
   if (edge_types.ok()) fields[kCanonicalEdgeTypes] = ToText(*edge_types);
   return fields;

@@ -44,8 +44,8 @@ std::map<std::string, std::string> ListEdgeTaskFields(const job::Task& task, int
 // Returns the fields that only link prediction has.
 std::map<std::string, std::string> ListLinkTaskFields(const job::Training& training, const graph::GraphSchema& schema);
 
-// Returns all settings that determine a run's results, for example "training.optimizer.learningRate" -> "0.01". Names
-// are paths below the document's spec, or begin with "graph.num" for facts about the graph.
+// Returns all settings that determine a run's results, for example "training.optimizer.learningRate" -> "0.01". Most
+// names are paths below the document's spec; names that begin with "graph.num" are for facts about the graph.
 std::map<std::string, std::string> ListDecidingFields(const job::DistTraining& job, const GraphFacts& graph);
 
 }  // namespace espalier::trainer

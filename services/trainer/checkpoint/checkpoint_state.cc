@@ -184,7 +184,7 @@ std::vector<std::string> DescribeChanges(const CheckpointManifest& manifest, con
                            const std::string& effect) {
     if (then != now) changes.push_back(what + " was " + then + " and is " + now + ": " + effect);
   };
-  const std::string close =
+  const std::string similar_results =
       "the run resumes from the same step; its results are close to those of a run without the change, but not bitwise "
       "equal";
   // The effect of changes in how a step's seeds are divided among the trainers. With `expand: Once`, the sampled
@@ -194,25 +194,26 @@ std::vector<std::string> DescribeChanges(const CheckpointManifest& manifest, con
   const std::string other_shares =
       expands_once ? "the run resumes from the same step; with sampling.expand Once, its mini-batches "
                      "have the same seeds but other neighbors than those of a run without the change"
-                   : close;
+                   : similar_results;
   compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers),
           other_shares);
   if (facts.num_trainers > 1) {
     compare("the partitioning", manifest.partition_key, facts.partition_key, other_shares);
-    compare("the all-reduce", manifest.math.collective, facts.collective, close);
+    compare("the all-reduce", manifest.math.collective, facts.collective, similar_results);
   }
   if (facts.schedule_needs_length) {
     compare("training.epochs", std::to_string(manifest.num_epochs), std::to_string(facts.num_epochs),
-            "later learning rates are those of the new length");
+            "learning rates after the checkpoint are computed from the new number of epochs");
   }
   const format::CheckpointMath now = ToCheckpointMath(facts);
-  compare("the number of threads", std::to_string(manifest.math.threads), std::to_string(now.threads), close);
-  compare("torch", manifest.math.torch, now.torch, close);
-  compare("the processor's instruction set for torch", manifest.math.cpu_capability, now.cpu_capability, close);
-  compare("BLAS", manifest.math.blas, now.blas, close);
-  compare("the BLAS kernel", manifest.math.blas_kernel, now.blas_kernel, close);
-  compare("the device", manifest.math.device, now.device, close);
-  compare("training.precision", manifest.math.precision, now.precision, close);
+  compare("the number of threads", std::to_string(manifest.math.threads), std::to_string(now.threads), similar_results);
+  compare("torch", manifest.math.torch, now.torch, similar_results);
+  compare("the processor's instruction set for torch", manifest.math.cpu_capability, now.cpu_capability,
+          similar_results);
+  compare("BLAS", manifest.math.blas, now.blas, similar_results);
+  compare("the BLAS kernel", manifest.math.blas_kernel, now.blas_kernel, similar_results);
+  compare("the device", manifest.math.device, now.device, similar_results);
+  compare("training.precision", manifest.math.precision, now.precision, similar_results);
   return changes;
 }
 

@@ -56,7 +56,8 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   if (WaitForSnapshotSlot(Deadline::After(std::chrono::nanoseconds(0)))) return true;
   if (!std::exchange(is_delayed_, true)) {
     metrics_.delayed.Add();
-    Log(Level::kWarning, "checkpoint delayed: the previous one is still being written, or older ones are being read",
+    Log(Level::kWarning,
+        "checkpoint delayed: the previous one is still being written, or older ones are being verified",
         {{"epoch", done.epoch}, {"steps", done.global_steps}});
   }
   return false;
@@ -205,7 +206,7 @@ Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapsho
     }
     Result<format::CheckpointManifest> written = write->Commit(std::move(manifest));
     if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
-    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // an earlier process has committed it meanwhile
+    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // another process has committed it meanwhile
   }
   return format::ReadCheckpointManifest(*store, folder);
 }
@@ -215,7 +216,7 @@ void CheckpointWriter::Prune(const format::CheckpointId& own) {
   const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verdicts_,
                                                [this] { return !expedited_.load(); });
   if (!pruned.ok()) {
-    Log(Level::kWarning, "old checkpoints not removed; retried after the next checkpoint",
+    Log(Level::kWarning, "old checkpoints not removed; the removal is retried after the next checkpoint",
         {{"error", pruned.status()}});
     return;
   }

@@ -36,8 +36,8 @@ struct ResumePoint {
 // snapshot. Only rank 0 reads the store. It reads learnable rows twice: once to verify checksums, and once when
 // next_rows is called. Rank 0 logs checkpoints that do not load, and differences to the run that wrote the chosen
 // checkpoint (DescribeChanges). FailedPrecondition if the checkpoint does not fit the run (CheckFits). If nothing at
-// `resume_from` loads: NotFound if it is a folder of checkpoints, or, if it is itself a checkpoint, the error of
-// loading that, for example DataLoss. Also errors of the store.
+// `resume_from` loads: NotFound for a folder of checkpoints; for a single checkpoint, the error of loading it, for
+// example DataLoss. Also errors of the store.
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective);
 
 }  // namespace espalier::trainer

@@ -13,8 +13,8 @@ namespace espalier::trainer {
 
 struct BatchTensors {
   sampler::MiniBatch batch;
-  // By NodeTypeId: f32 [nodes, number of features]. LearnableRows::Join appends the values of the learnable rows as
-  // further columns.
+  // By NodeTypeId: f32 [nodes, number of features]. LearnableRows::Join appends the values of each node's learnable row
+  // to the node's features.
   TypedRows features;
   // By NodeTypeId, set by LearnableRows::Join: autograd leaves, f32 [nodes, values per row]; undefined if the type has
   // no learnable rows.
@@ -24,8 +24,8 @@ struct BatchTensors {
   torch::Tensor labels;                     // of the seed nodes (losses.h); undefined if !NodeData::has_labels()
   // If set, `features` and `original_ids` have rows of plan->missing_nodes only, until DeviceRows completes them.
   std::optional<sampler::StepPlan> plan;
-  double sample_seconds = 0;  // time spent waiting for the mini-batch
-  double fetch_seconds = 0;   // time spent gathering rows
+  double sample_seconds = 0;  // time that the prefetcher waited for the source of mini-batches
+  double fetch_seconds = 0;   // time for gathering rows
 };
 
 // Gathers the features, original ids, degrees and labels of a mini-batch. Row i of a type's features and original ids
@@ -35,7 +35,7 @@ struct BatchTensors {
 Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline,
                                 std::optional<sampler::StepPlan> plan = std::nullopt);
 
-// Returns a mini-batch without seed nodes, with one empty block per relation of each layer. A rank that has no
+// Returns a mini-batch without seed nodes, with one empty block per edge type of each layer. A rank that has no
 // mini-batch uses it to take part in a step, so that the collective operations of all ranks still match.
 BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, const NodeData& data);
 

@@ -112,8 +112,8 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
   } else if (target->num_outputs == 0) {
     target->num_outputs = seen.width;
   } else if (seen.width > 0 && seen.width != target->num_outputs) {
-    return InvalidArgument("the model has " + std::to_string(target->num_outputs) + " outputs, but " + column +
-                           " has " + std::to_string(seen.width) + " values per edge");
+    return InvalidArgument(column + " has " + std::to_string(seen.width) + " values per edge, but the model has " +
+                           std::to_string(target->num_outputs) + " outputs");
   }
   if (target->num_outputs > 0) return Status();
   return InvalidArgument("no edge of split '" + target->split + "' has a label in '" + target->label + "'");

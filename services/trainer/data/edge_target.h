@@ -49,8 +49,8 @@ struct LabeledEdges {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
   torch::Tensor labels;                             // as returned by ToLabels
 };
-// Returns the edges of ReadEdgeChunk with their labels. Reads wide labels in several requests, so that each response
-// fits into one message.
+// Returns the edges of ReadEdgeChunk with their labels. Reads many or wide labels in several requests, so that each
+// response fits into one message.
 Result<LabeledEdges> ReadLabeledEdgeChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
                                           uint64_t chunk, uint64_t size, const Timeouts& timeouts);
 

@@ -20,10 +20,11 @@ struct FeatureCacheMetrics {
         fetched_rows(registry.AddCounter("espalier_trainer_feature_cache_fetched_rows_total",
                                          "Remote feature rows that steps requested from graph servers.")),
         saved_bytes(registry.AddCounter("espalier_trainer_feature_cache_saved_bytes_total",
-                                        "Bytes of the rows found in the cache, which were not sent.")),
+                                        "Bytes of the rows found in the cache, which graph servers therefore did not "
+                                        "send.")),
         shared_bytes(registry.AddCounter("espalier_trainer_feature_cache_shared_bytes_total",
-                                         "Bytes of the rows found in the machine's shared memory, which were not "
-                                         "sent.")),
+                                         "Bytes of the rows found in the machine's shared memory, which graph servers "
+                                         "therefore did not send.")),
         held_bytes(registry.AddGauge("espalier_trainer_feature_cache_held_bytes",
                                      "Memory of the cached rows, of their index and of the steps sampled ahead.")),
         shared_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_shared_memory_bytes",
@@ -56,7 +57,8 @@ struct DeviceRowsMetrics {
         copied_rows(registry.AddCounter("espalier_trainer_feature_cache_copied_rows_total",
                                         "Feature rows that steps did not find in the GPU's memory and copied there.")),
         device_bytes(registry.AddCounter("espalier_trainer_feature_cache_device_bytes_total",
-                                         "Bytes of the rows found in the GPU's memory, which were not copied.")),
+                                         "Bytes of the rows found in the GPU's memory, which were therefore not copied "
+                                         "there.")),
         device_memory_bytes(registry.AddGauge("espalier_trainer_feature_cache_device_memory_bytes",
                                               "Memory of the GPU that is allocated for feature rows.")) {}
 

@@ -58,7 +58,7 @@ void LabelCensus::Add(graph::SplitPartName part, const torch::Tensor& labels) {
   if (kind_ == LossKind::kCrossEntropy) {
     AddClasses(labels, &counts);
   } else if (labels.numel() > 0) {
-    AddColumns(part, labels.reshape({labels.size(0), -1}), &counts);
+    AddValues(part, labels.reshape({labels.size(0), -1}), &counts);
   }
 }
 
@@ -72,7 +72,7 @@ void LabelCensus::AddClasses(const torch::Tensor& labels, Part* counts) {
   }
 }
 
-void LabelCensus::AddColumns(graph::SplitPartName part, const torch::Tensor& labels, Part* counts) {
+void LabelCensus::AddValues(graph::SplitPartName part, const torch::Tensor& labels, Part* counts) {
   const torch::Tensor is_label = torch::isnan(labels).logical_not();
   counts->labeled += static_cast<uint64_t>(is_label.any(1).sum().item<int64_t>());
   const int64_t width = labels.size(1);
@@ -228,9 +228,10 @@ std::string LabelCensus::DescribeConstantTargets() const {
   if (constant.empty()) return "";
   const std::string which = ranges_.size() == 1
                                 ? ""
-                                : " in " + Pluralize(CountBits(constant), "value") + " of " +
-                                      std::to_string(ranges_.size()) + " (" + FirstClasses(constant) + ")";
-  return "split '" + split_ + "': all training " + row_ + "s that have a target have the same one in column '" +
+                                : " at " + std::to_string(CountBits(constant)) + " of " +
+                                      std::to_string(ranges_.size()) + " positions of the target (" +
+                                      FirstClasses(constant) + ")";
+  return "split '" + split_ + "': all training " + row_ + "s that have a target have the same number in column '" +
          column_ + "'" + which + ": a model learns nothing but that number";
 }
 

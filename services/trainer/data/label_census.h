@@ -23,8 +23,8 @@ class LabelCensus {
   // Messages name `split`, the label column `column`, and `row`, the word for a row: "node" or "edge".
   LabelCensus(LossKind kind, std::string split, std::string column, std::string row);
 
-  // Counts labels as losses.h expects them: classes i64 [n], otherwise f32 [n, C] with the same C on all ranks. Classes
-  // must be below job::kMaxLabelClasses.
+  // Counts `labels`, which have the form that losses.h expects: classes i64 [n], otherwise f32 [n, C] with the same C
+  // on all ranks. Classes must be below job::kMaxLabelClasses.
   void Add(graph::SplitPartName part, const torch::Tensor& labels);
   // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);
@@ -43,7 +43,7 @@ class LabelCensus {
  private:
   struct Part {
     uint64_t rows = 0, labeled = 0;
-    std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if class c occurs (or is positive)
+    std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if a row has class c
   };
   // The range of the training targets at one position of the labels, for kSquaredError.
   struct Range {
@@ -51,7 +51,7 @@ class LabelCensus {
   };
 
   void AddClasses(const torch::Tensor& labels, Part* counts);
-  void AddColumns(graph::SplitPartName part, const torch::Tensor& labels, Part* counts);
+  void AddValues(graph::SplitPartName part, const torch::Tensor& labels, Part* counts);
 
   Status MergeClasses(collective::Collective& collective, std::chrono::seconds timeout);
   Status MergeRanges(collective::Collective& collective, std::chrono::seconds timeout);
@@ -64,7 +64,7 @@ class LabelCensus {
 
   LossKind kind_;
   std::string split_, column_, row_;
-  int64_t largest_class_ = -1;  // unless kCrossEntropy: the last position of a label's values
+  int64_t largest_class_ = -1;  // unless kCrossEntropy: number of values per label, minus one
   std::vector<Range> ranges_;   // by position
   std::array<Part, 3> parts_;   // by SplitPartName
 };

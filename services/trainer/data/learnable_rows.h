@@ -29,12 +29,12 @@ using TakePiece = std::function<Result<bool>(const format::Safetensors& piece)>;
 // Returns the next piece, in the same order; nullopt after the last piece. The caller must check the content.
 using NextPiece = std::function<Result<std::optional<format::Safetensors>>()>;
 
-// One rank's access to the learnable rows. Except width, Read, Join and JoinNothing, every rank must call the same
-// functions in the same order. Owned by one thread.
+// One rank's access to the learnable rows. Every rank must call the same functions in the same order, except accessors,
+// Read, Join and JoinNothing. Owned by one thread.
 class LearnableRows {
  public:
-  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty; rank 0 calls it for each piece that Save or
-  // CreateAt copies.
+  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty; rank 0 calls it after each step of Save
+  // or CreateAt, also if TakePiece had no room.
   LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
                 sampler::SeedSource& seeds, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
                 std::function<void()> on_progress = {});
@@ -108,7 +108,7 @@ class LearnableRows {
   Status RestorePiece(const Table& table, const format::Safetensors& piece, int64_t* restored) const;
   // Returns InvalidArgument unless `restored` is the number of rows of the table.
   Status CheckComplete(const Table& table, int64_t restored) const;
-  // Runs collective::WorkInSteps on rank 0 and calls on_progress_ after each step.
+  // Runs `step` on rank 0 as collective::WorkInSteps does, and calls on_progress_ there after each step.
   Status RunInSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const;
 
   const graph::PartitionBook& book_;

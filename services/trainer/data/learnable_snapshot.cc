@@ -107,7 +107,7 @@ Status LearnableRows::RestorePiece(const Table& table, const format::Safetensors
   if (state_width == 0) state = &none;
   if (count > NumRows(table) - *restored || !HasRows(*values, table.spec.dtype, count, width) || state == nullptr ||
       !HasRows(*state, DType::kF32, count, state_width)) {
-    return InvalidArgument("the checkpoint's learnable rows of '" + table.type_name + "' from " +
+    return InvalidArgument("the checkpoint's learnable rows of '" + table.type_name + "' from row " +
                            std::to_string(*restored) + " on do not fit: expected " + ToString(table.spec.dtype) +
                            " [at most " + std::to_string(NumRows(table) - *restored) + ", " + std::to_string(width) +
                            "] and a state of " + std::to_string(state_width) + " values per row, found " +

@@ -107,7 +107,7 @@ Result<torch::Tensor> ToClasses(const Tensor& tensor) {
     const double value = reals.data_ptr<double>()[i];
     if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > 1e9)) {
       return InvalidArgument("label " + std::to_string(value) +
-                             "; expected a class, a whole number between -1e9 and 1e9");
+                             "; expected a class (a whole number between -1e9 and 1e9)");
     }
     classes.data_ptr<int64_t>()[i] = std::isnan(value) ? -1 : static_cast<int64_t>(value);
   }

@@ -33,7 +33,7 @@ class NodeData {
   // Finds only the input columns, for a task on edges: the caller must call SetEdgeTask next. Errors are those of Make.
   static Result<NodeData> MakeInputs(const job::Training& training, const graph::GraphSchema& schema,
                                      sampler::RowSource& rows);
-  // Declares a task on edges: the seeds are the endpoints of edges of `types`, at least one type, and the outputs are
+  // Declares a task on edges of `types` (at least one): the seeds are the endpoints of these edges, and the outputs are
   // embeddings of `width` values. Not thread-safe: call it before the object is shared.
   void SetEdgeTask(std::span<const EdgeTypeId> types, const graph::GraphSchema& schema, int64_t width);
 
@@ -51,15 +51,15 @@ class NodeData {
   int64_t label_width() const { return label_width_; }
   // Returns false for tasks on edges, and for a job that only applies a model to a graph without the label column.
   bool has_labels() const { return has_labels_; }
-  // Returns the number of columns of the model's outputs: classes, values per label, or the width of an embedding
-  // (tasks on edges).
+  // Returns the width of the model's outputs: the number of classes, the number of values per label, or for tasks on
+  // edges the width of an embedding.
   int64_t num_outputs() const { return num_outputs_; }
 
   // Reads every label of the split once and sets num_outputs(): for single-label classification, the largest label in
   // any part of the split plus one, otherwise the number of values per label. Returns the counts of the labels. Without
   // has_labels(), does nothing and returns empty counts. Every rank must call it and reads its share. Not thread-safe:
-  // call it once, before the object is shared. InvalidArgument if no training node has a label, or if a label is not a
-  // valid class.
+  // call it once, before the object is shared. InvalidArgument if there are training nodes, but none has a label; in
+  // single-label classification, also if no node of the split has a label, or if a label is not a valid class.
   Result<LabelCensus> CountOutputs(const std::string& split, sampler::SeedSource& seeds,
                                    collective::Collective& collective, std::chrono::seconds timeout);
 
@@ -131,7 +131,7 @@ class NodeData {
 // Returns true if the job does not train but applies an existing model to a graph.
 inline bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
 
-// Converts a tensor of any dtype to f32 with the same shape. The result shares memory with an F32 tensor.
+// Converts a tensor of any dtype to f32 with the same shape. If the tensor is F32, the result shares its memory.
 Result<torch::Tensor> ToFloats(const Tensor& tensor);
 // Converts a tensor to classes, i64 [elements]. NaN becomes -1, which means "no label". InvalidArgument if a floating
 // value is not a whole number or its magnitude exceeds 1e9.

@@ -23,7 +23,7 @@ struct EdgeEvaluationOptions {
   job::Metric metric = job::Metric::kAccuracy;
   EdgeTarget target;
   std::shared_ptr<EdgeHead> head;  // a submodule of the model
-  uint64_t chunk_edges = 4096;     // edges per chunk; affects results
+  uint64_t chunk_edges = 4096;     // edges per chunk; another value changes the rounding of metrics
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
   PhaseTracker phases = {};                   // as in InferenceOptions; counts edges

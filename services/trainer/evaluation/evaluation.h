@@ -38,8 +38,8 @@ struct PassWork {
 // Every rank must call the same functions in the same order. Owned by one thread.
 //
 // A pass first computes the hidden activations of all nodes, if metrics use full neighborhoods. It then runs a body,
-// which reads these activations. Finally the pass drops them, also after an error; a failure of that drop is then only
-// logged, except after DataLoss (RunPass).
+// which reads these activations. Finally the pass drops them. If the pass itself fails with another error than DataLoss
+// (RunPass), a failure to drop them is only logged.
 class Evaluator {
  public:
   // `data`, `collective` and the objects of `graph` outlive this. `task` is not null and was made for

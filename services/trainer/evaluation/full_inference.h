@@ -3,9 +3,9 @@
 // whatever the node's degree.
 //
 // Nodes are processed in original-id order in chunks of fixed size; of T trainers, rank c mod T computes chunk c,
-// whichever partition owns the nodes. Results are bitwise the same for any partitioning and any number of trainers: the
-// bits of a matrix product may depend on its number of rows, and the chunk determines that number. Every rank must call
-// the same functions; an error of one rank ends the pass on all ranks.
+// whichever partition owns the nodes. Results are bitwise the same for any partitioning and any number of trainers:
+// although the bits of a matrix product may depend on its number of rows, the chunk alone determines that number. Every
+// rank must call the same functions; an error of one rank ends the pass on all ranks.
 //
 // Stored activations do not survive a restart of their server. All ranks create a tensor before any rank writes to it:
 // otherwise, after a restart, a late rank could create it again, with zeros in place of the lost rows. If rows are
@@ -29,7 +29,7 @@
 namespace espalier::trainer {
 
 struct InferenceOptions {
-  uint64_t chunk_nodes = 4096;  // nodes per chunk; affects results
+  uint64_t chunk_nodes = 4096;  // nodes per chunk; the last bits of the results depend on it
   Timeouts timeouts;
   // Called before each chunk and between the requests of a chunk. May be empty. An error ends the pass on all ranks.
   std::function<Status()> before_chunk = {};

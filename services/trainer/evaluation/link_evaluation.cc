@@ -25,7 +25,7 @@ constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValid
 constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
 // Number of edges per chunk if edges are ranked among all nodes. For each chunk, the embeddings of all nodes are read
 // up to twice.
-constexpr uint64_t kEdgesPerPass = 2048;
+constexpr uint64_t kEdgesPerChunkAmongAll = 2048;
 // Number of edges whose scores are computed in one matrix product.
 constexpr int64_t kEdgesPerProduct = 256;
 // Limit for the number of scores of a chunk with drawn candidates, 4 bytes each. A chunk has at least one edge, even if
@@ -38,7 +38,7 @@ constexpr uint64_t kMaxScoresPerArea = uint64_t{1} << 26;
 // Returns the number of edges per chunk. It affects results, because sums are taken chunk by chunk, so it depends only
 // on the document.
 uint64_t ChunkSize(uint32_t num_candidates) {
-  if (num_candidates == 0) return kEdgesPerPass;
+  if (num_candidates == 0) return kEdgesPerChunkAmongAll;
   return std::clamp<uint64_t>(kScoresPerChunk / (uint64_t{num_candidates} + 1), 1, 1024);
 }
 
@@ -142,18 +142,18 @@ Result<std::vector<int64_t>> LinkEvaluation::ReadOriginalIds(std::span<const Nod
   return originals;
 }
 
-std::vector<NodeTypeId> LinkEvaluation::ListEndTypes(std::span<const NodeTypeId> types_by_relation,
-                                                     const Chunk& edges) const {
+std::vector<NodeTypeId> LinkEvaluation::ListEndpointTypes(std::span<const NodeTypeId> types_by_relation,
+                                                          const Chunk& edges) const {
   std::vector<NodeTypeId> types;
   types.reserve(edges.size());
   for (const uint32_t relation : edges.relations) types.push_back(types_by_relation[relation]);
   return types;
 }
 
-// Ranking among all nodes reads every candidate up to twice for each kEdgesPerPass edges.
+// Ranking among all nodes reads every candidate up to twice per chunk of kEdgesPerChunkAmongAll edges.
 uint64_t LinkEvaluation::CountRowsPerEdge(uint32_t relation) const {
   if (options_.num_candidates > 0) return 1 + uint64_t{options_.num_candidates};
-  return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerPass;
+  return 1 + 2 * graph_.neighbors.book().num_nodes(destination_types_[relation]) / kEdgesPerChunkAmongAll;
 }
 
 uint64_t LinkEvaluation::CountRows(std::span<const SplitPartName> parts) const {
@@ -193,8 +193,9 @@ Result<LinkEvaluation::Chunk> LinkEvaluation::ReadEdges(SplitPartName part, uint
               .relations = {batch.types.begin(), batch.types.end()},
               .source_ids = {},
               .destination_ids = {}};
-  ASSIGN_OR_RETURN(edges.source_ids, ReadOriginalIds(ListEndTypes(source_types_, edges), edges.sources));
-  ASSIGN_OR_RETURN(edges.destination_ids, ReadOriginalIds(ListEndTypes(destination_types_, edges), edges.destinations));
+  ASSIGN_OR_RETURN(edges.source_ids, ReadOriginalIds(ListEndpointTypes(source_types_, edges), edges.sources));
+  ASSIGN_OR_RETURN(edges.destination_ids,
+                   ReadOriginalIds(ListEndpointTypes(destination_types_, edges), edges.destinations));
   return edges;
 }
 
@@ -289,10 +290,10 @@ Status LinkEvaluation::ForBlocks(NodeTypeId type, std::optional<std::span<const 
 }
 
 Result<std::vector<double>> LinkEvaluation::ComputeRanksAmongAll(const Chunk& edges) {
-  std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by destination type
-  for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
+  std::map<NodeTypeId, std::vector<uint32_t>> edges_of_type;  // by destination type
+  for (uint32_t i = 0; i < edges.size(); ++i) edges_of_type[destination_types_[edges.relations[i]]].push_back(i);
   std::vector<double> ranks(edges.size());
-  for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), ranks));
+  for (auto& [type, of_type] : edges_of_type) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), ranks));
   return ranks;
 }
 

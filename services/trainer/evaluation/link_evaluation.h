@@ -83,15 +83,15 @@ class LinkEvaluation final : public TaskEvaluation {
   // Returns the stored embeddings of nodes[i] of type types[i], f32 [nodes, D], on the model's device.
   Result<torch::Tensor> ReadEmbeddings(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
   Result<std::vector<int64_t>> ReadOriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
-  std::vector<NodeTypeId> ListEndTypes(std::span<const NodeTypeId> types_by_relation, const Chunk& edges) const;
+  std::vector<NodeTypeId> ListEndpointTypes(std::span<const NodeTypeId> types_by_relation, const Chunk& edges) const;
 
   // Returns the rank of each edge among all nodes of its destination's type, in the chunk's order.
   Result<std::vector<double>> ComputeRanksAmongAll(const Chunk& edges);
   // Sets ranks[i] for each i in `order`, which contains indices of edges whose destinations have the same node type.
   Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, std::vector<double>& ranks);
-  // Calls body(first, rows) for blocks of chunk_nodes consecutive original ids of a type: for each block with an id of
-  // `wanted` (ascending) or, without `wanted`, for every block. `rows` are the embeddings of a block, whose first id is
-  // `first`.
+  // Calls body(first, rows) for blocks of chunk_nodes consecutive original ids of a type: for each block that contains
+  // an id in `wanted` (ascending) or, without `wanted`, for every block. `rows` are the embeddings of a block, whose
+  // first id is `first`.
   Status ForBlocks(NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
   // Draws the candidates of each edge, computes the scores of the destination and the candidates, [n, 1 + candidates],
@@ -100,7 +100,8 @@ class LinkEvaluation final : public TaskEvaluation {
   Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
                   MetricAccumulator& metric);
 
-  // Fills known_ for every (source, relation) of the measured parts, from the edges of all parts of the split.
+  // Fills known_ for every (source, relation) of the validation and test parts, from the edges of all parts of the
+  // split.
   Status ReadKnownEdges();
   // Returns the original ids that are not candidates of edge i, ascending: its destination and, in the filtered
   // setting, all known destinations.

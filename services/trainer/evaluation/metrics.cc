@@ -36,7 +36,7 @@ class WordReader {
  public:
   explicit WordReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
   uint64_t Next() {
-    ESPALIER_CHECK(bytes_.size() >= sizeof(uint64_t)) << "short statistics";
+    ESPALIER_CHECK(bytes_.size() >= sizeof(uint64_t)) << "truncated statistics";
     uint64_t word;
     std::memcpy(&word, bytes_.data(), sizeof(word));
     bytes_ = bytes_.subspan(sizeof(word));
@@ -86,7 +86,7 @@ MetricAccumulator::MetricAccumulator(job::Metric metric, int64_t num_outputs)
 
 void MetricAccumulator::Add(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& labels) {
   ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(1) == num_outputs_ && outputs.size(0) == labels.size(0))
-      << "outputs and labels do not fit";
+      << "shapes of outputs and labels do not match";
   torch::NoGradGuard no_gradient;
   const torch::Tensor rows = outputs.detach().contiguous().cpu();
   const torch::Tensor truth = labels.contiguous().cpu();
@@ -108,7 +108,7 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
       indicators[i].zero_();
       indicators[i][label] = 1.0f;
     }
-    // With two classes one curve is enough: both have the same area.
+    // With two classes one curve is enough: the curves of both classes have the same area.
     const torch::Tensor probabilities = torch::softmax(outputs, 1);
     if (num_outputs_ == 2)
       return AddScores(probabilities.narrow(1, 1, 1).contiguous(), indicators.narrow(1, 1, 1).contiguous());

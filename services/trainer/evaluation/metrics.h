@@ -25,16 +25,16 @@ bool HigherIsBetter(job::Metric metric);
 // The value of a metric on a part of a split.
 struct MetricValue {
   std::optional<double> value;  // nullopt: undefined
-  std::string undefined;        // why it is undefined, as a clause about the part's rows: "no row has a label"
+  std::string undefined;        // why it is undefined, as a clause: "no row has a label"
 };
 
 // Accumulates one metric. Thread-compatible. Unlabeled rows (losses.h) do not count.
 //   Accuracy    fraction of correct rows (multi-label: of entries); the predicted class is the one with the largest
 //               output, or in multi-label tasks each class with a positive output
-//   MicroF1     over all (row, class) decisions
-//   MacroF1     mean over the classes that occur as a label or a prediction
+//   MicroF1     F1 score of all (row, class) decisions together
+//   MacroF1     mean of the F1 scores of the classes that occur as a label or a prediction
 //   RocAuc      area under the ROC curve, ties count half; mean over the classes with positive and negative labels
-//   Mean*Error  over all entries
+//   Mean*Error  mean over all entries
 //   MRR         mean of 1 / r, where r is the rank of an edge among its candidates (AddRanks)
 //   HitsAtK     fraction of the edges whose rank among their candidates is at most k (AddRanks)
 class MetricAccumulator {

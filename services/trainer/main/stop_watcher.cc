@@ -20,8 +20,8 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-// Number of steps after the request until training stops: the flag may be set too late for the all-reduce in progress,
-// and the next all-reduce contains it.
+// Number of steps after the stop request until training stops: the flag may be set too late for the all-reduce in
+// progress, and the next all-reduce contains it.
 constexpr uint64_t kStepsUntilStopped = 2;
 
 [[noreturn]] void EndBeforeTraining() {
@@ -55,7 +55,8 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
       step_stall = Deadline::After(longest_stall_);
       chunk_stall = Deadline::After(longest_chunk_);
     } else if ((is_in_chunks ? chunk_stall : step_stall).HasPassed()) {
-      Log(Level::kWarning, "a server does not respond: ending without it", {{"steps_since_asked", steps_ - first}});
+      Log(Level::kWarning, "a server does not respond: canceling all calls to servers",
+          {{"steps_since_asked", steps_ - first}});
       return CancelServerCalls();
     }
     seen = now;

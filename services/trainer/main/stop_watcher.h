@@ -80,7 +80,7 @@ class StopWatcher {
 
  private:
   void Watch(const std::stop_token& ended);
-  // Watches training after a request that arrived at step `first`, until training stops or stalls.
+  // Watches training after a stop request that arrived at step `first`, until training stops or stalls.
   void WatchForStall(const std::stop_token& ended, uint64_t first);
   // Watches the prefetched mini-batch after the state is saved.
   void WatchBatchAhead(const std::stop_token& ended);

@@ -19,7 +19,7 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->delimiter(',');
   app.add_option("--partitions", flags->partitions_uri,
                  "instead of --servers: URI of the folder with manifest.json; this process, the only trainer, opens "
-                 "its partitions")
+                 "all partitions")
       ->envname("ESPALIER_PARTITIONS");
   app.add_option(
          "--data-dir", flags->data_dir,
@@ -34,7 +34,8 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
                  "host:port of each sampler, in the syntax of --servers; absent: threads of this process sample")
       ->envname("ESPALIER_SAMPLERS")
       ->delimiter(',');
-  app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
+  app.add_option("--access", flags->access,
+                 "mapped: map the servers' files; rpc: send requests; auto: map files if possible")
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
@@ -127,8 +128,9 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_SHARED_ROW_MEMORY")
       ->check(CLI::Range(3, std::numeric_limits<int>::max()));
   app.add_option("--shared-row-file", flags->shared_row_file,
-                 "instead of --shared-row-memory: file that the trainers of a pod create in a memory-backed file "
-                 "system with the size of trainers.featureCache.sharedMemory; the operator passes it; absent: none")
+                 "instead of --shared-row-memory: file that the trainers of a pod create, with the size of "
+                 "trainers.featureCache.sharedMemory, in a memory-backed file system; the operator passes it; absent: "
+                 "none")
       ->envname("ESPALIER_SHARED_ROW_FILE");
   app.add_option("--audit", flags->audit_path, "file for the audit record of the sampled mini-batches; absent: none")
       ->envname("ESPALIER_AUDIT");

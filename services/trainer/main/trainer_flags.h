@@ -18,7 +18,7 @@ struct TrainerFlags {
   std::string data_dir;               // folder for copies of the partitions' files; empty: the user's cache
   uint64_t cache_bytes = 0;           // limit for these copies in bytes; 0: no limit
   std::vector<std::string> samplers;  // empty: threads of this process sample the mini-batches
-  std::string access = "auto";
+  std::string access = "auto";        // or "rpc" or "mapped": how this process reads the servers' partitions
   uint32_t rank = 0;
   uint32_t pod_index = 0;
   uint32_t trainers_per_pod = 1;  // above 1: SetRankInPod computes `rank`
@@ -27,8 +27,9 @@ struct TrainerFlags {
   std::string rendezvous = "127.0.0.1:0";
   std::string local_address;        // empty: the address from which this machine reaches the rendezvous
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
-  // host:port. Empty: local_address with a free port; at rank 0, the port of the rendezvous, and its host if
-  // local_address is empty.
+  // host:port on which this rank listens for other ranks. Empty: the port is that of the rendezvous at rank 0, a free
+  // one at other ranks; the host is local_address. If local_address is empty or the rendezvous is on a loopback
+  // address, the host is that of the rendezvous at rank 0, at other ranks the address from which they reach it.
   std::string ring_listen;
   bool insecure_listen_any = false;
   daemon::TlsFlags tls;
@@ -42,13 +43,13 @@ struct TrainerFlags {
   std::string job_name;  // the job's name at graph servers; empty: the document's name
   uint64_t incarnation = 1;
   std::string job_uid;  // of the DistTraining on a cluster, shown by /status; empty elsewhere
-  int threads = 0;      // 0: the document's number
+  int threads = 0;      // of the math library; 0: spec.trainers.threads
   int sampler_threads = 1;
   int connect_seconds = 120;
   int data_timeout_seconds = 600;
   int collective_timeout_seconds = 660;
-  std::optional<int> shared_row_memory;  // descriptor of SharedMemory; nullopt: none
-  std::string shared_row_file;           // file of SharedMemory; empty: none
+  std::optional<int> shared_row_memory;  // descriptor of SharedMemory for feature rows; nullopt: none
+  std::string shared_row_file;           // file of such memory; empty: none
 };
 
 void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);

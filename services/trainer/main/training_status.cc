@@ -1,6 +1,6 @@
 // The training thread calls the On methods, which update the metrics and the members that Json reads. Two timers
-// measure speed: timer_ runs from the end of the first step and yields the remaining time; since_step_ covers only the
-// time between steps in the training phase, so that evaluations do not lower seedsPerSecond.
+// measure speed: timer_ runs from the end of the first step, and etaSeconds is estimated from it; since_step_ covers
+// only the time between steps in the training phase, so that evaluations do not lower seedsPerSecond.
 #include "services/trainer/main/training_status.h"
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ telemetry::Counter AddSecondsCounter(telemetry::MetricRegistry& metrics, const s
                             {{"stage", stage}});
 }
 
-// Returns the share of all steps that are done.
+// Returns the completed share of the steps of all epochs.
 double ComputeFraction(const RunPosition& position) {
   const double all = static_cast<double>(position.num_epochs) * position.steps_per_epoch;
   const double done = static_cast<double>(position.epoch) * position.steps_per_epoch + position.step + 1;
@@ -40,7 +40,7 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       seeds_(metrics.AddCounter("espalier_trainer_seeds_total",
                                 "Seed nodes or edges of training steps, over all trainers.")),
       epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Completed epochs.")),
-      progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Share of the steps of all epochs that are done.")),
+      progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Completed share of the steps of all epochs.")),
       sample_seconds_(AddSecondsCounter(metrics, "sample")),
       fetch_seconds_(AddSecondsCounter(metrics, "fetch")),
       wait_seconds_(AddSecondsCounter(metrics, "wait")),

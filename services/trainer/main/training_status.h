@@ -29,8 +29,8 @@ class TrainingStatus {
 
   // Returns {"job", "rank", "trainers", "incarnation", "uid", "phase", "phasePercent", "epoch", "step", "epochs",
   // "stepsPerEpoch", "percent", "etaSeconds", "seedsPerSecond", "metrics": {"loss", ...}, "warnings": [texts]}.
-  //   epoch, step     of the last completed step, from 0; absent before it, like epochs, stepsPerEpoch and percent; a
-  //                   job with 0 epochs always has 0 in the first four and 100 in percent
+  //   epoch, step     of the last completed step, from 0; absent before the first step, like epochs, stepsPerEpoch and
+  //                   percent. If the job has 0 epochs, percent is always 100, and the other four are always 0
   //   percent         completed share of the steps of all epochs, in every phase
   //   etaSeconds      estimated time until the last epoch ends; absent if unknown
   //   phase           absent before the first phase
@@ -56,7 +56,7 @@ class TrainingStatus {
   mutable Mutex mutex_;
   bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
   Timer timer_ ABSL_GUARDED_BY(mutex_);                      // since the end of the first step of this incarnation
-  double timer_start_fraction_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that were done at that time
+  double timer_start_fraction_ ABSL_GUARDED_BY(mutex_) = 0;  // completed share of all steps at that time
   // Since the last step, or since the training phase began again; unset in other phases and before the first step.
   std::optional<Timer> since_step_ ABSL_GUARDED_BY(mutex_);
   double timed_seconds_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of the times that since_step_ measured between steps

@@ -75,7 +75,7 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-// Returns the column sums of two matrices f64 [N, F] on any device, in the order of SumColumns.
+// Returns the column sums of `first`, then those of `second`: both f64 [N, F] on any device.
 std::vector<double> SumColumnsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
   const torch::Tensor sums = torch::cat({first.sum(0), second.sum(0)}).cpu();
   return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};

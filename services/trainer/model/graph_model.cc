@@ -63,7 +63,7 @@ std::shared_ptr<Convolution> GraphModel::MakeConvolution(int layer) const {
     case job::ModelType::kGcn:
     case job::ModelType::kGat:
     case job::ModelType::kGatv2:
-      return std::make_shared<RelationalConvolution>(
+      return std::make_shared<PerRelationConvolution>(
           o.relations[static_cast<size_t>(layer)], layer, InputWidth(layer), OutputWidth(layer), o.schema, o.seed,
           LayerName(layer), [&](const std::string& name) { return MakeRelationConvolution(layer, name); });
     case job::ModelType::kEmbedding:

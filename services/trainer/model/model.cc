@@ -18,8 +18,8 @@ Status CheckRelations(const ModelOptions& options) {
   for (const std::vector<EdgeTypeId>& relations : options.relations) {
     for (size_t r = 0; r < relations.size(); ++r) {
       if (relations[r].value >= options.schema.num_edge_types())
-        return InvalidArgument("edge type " + std::to_string(relations[r].value) + " of relations does not exist");
-      if (r > 0 && relations[r] <= relations[r - 1]) return InvalidArgument("relations must ascend");
+        return InvalidArgument("relations: edge type " + std::to_string(relations[r].value) + " does not exist");
+      if (r > 0 && relations[r] <= relations[r - 1]) return InvalidArgument("relations must be in ascending order");
     }
   }
   return {};

@@ -26,8 +26,8 @@ struct LayerRun {
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, of which the first are the output rows.
-  // Required if the layer applies dropout.
+  // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, those of its output rows first. Required if
+  // the layer applies dropout.
   const std::vector<torch::Tensor>* original_ids = nullptr;
   // The degrees of the layer's nodes; required if Model::needs_degrees().
   const GraphDegrees* degrees = nullptr;

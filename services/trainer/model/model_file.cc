@@ -58,9 +58,8 @@ std::string_view TakeName(std::string_view* names) {
   return name;
 }
 
-// Compares, row by row, the relations of scorer.relation in the file and in the run. A scorer with one relation may be
-// loaded into a run whose relation has another name, if the documents of both runs name the edge type in the same way
-// or not at all.
+// Compares, row by row, the relations of scorer.relation in the file and in the run. A run with one relation may load a
+// scorer whose only relation has another name if both documents have the same task.edgeType or both have none.
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   const std::string ours = FindValue(expected, kScorerRelations);
   const std::string theirs = FindValue(file.content.metadata, kScorerRelations);
@@ -122,8 +121,8 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   Result<format::Safetensors> content = format::ReadSafetensors(std::as_bytes(view), bytes);
   if (!content.ok()) return content.status().While(reading);
   model.content = *std::move(content);
-  const Status ours = format::CheckIsModelFile(model.content.metadata);
-  if (!ours.ok()) return Status(ours.code(), model.where + " " + ours.message());
+  const Status metadata = format::CheckIsModelFile(model.content.metadata);
+  if (!metadata.ok()) return Status(metadata.code(), model.where + " " + metadata.message());
   return model;
 }
 

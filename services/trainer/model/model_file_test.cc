@@ -162,10 +162,10 @@ TEST_F(ModelFileTest, NamesFilesOfPytorchAndTheRemedy) {
       storage::PutText(*store_, "module.pt", std::string("PK\3\4", 4) + "m/data.pkl m/constants.pkl PK\5\6").ok());
   EXPECT_THAT(
       Read("module.pt").status().message(),
-      HasSubstr("module.pt is a TorchScript archive (torch.jit.save): spec.training.model.type: TorchScript reads"));
+      HasSubstr("module.pt is a TorchScript archive (torch.jit.save): set spec.training.model.type to TorchScript"));
   ASSERT_TRUE(storage::PutText(*store_, "state.pt", std::string("PK\3\4", 4) + "archive/data.pkl PK\5\6").ok());
   EXPECT_THAT(Read("state.pt").status().message(),
-              HasSubstr("state.pt is a file of torch.save: this type of model reads files that a run wrote to model/"));
+              HasSubstr("state.pt is a file of torch.save: built-in models read files that a run wrote to model/"));
   EXPECT_EQ(Read("state.pt").status().code(), StatusCode::kInvalidArgument);
 }
 

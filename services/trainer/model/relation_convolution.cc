@@ -13,7 +13,7 @@
 namespace espalier::trainer {
 namespace {
 
-// Returns the degrees in the whole graph of the first `num_rows` rows; empty for a mini-batch without nodes.
+// Returns the first `num_rows` degrees of the relation; empty for a mini-batch without nodes.
 std::span<const float> SelectDegrees(const std::vector<std::vector<float>>& by_relation, EdgeTypeId relation,
                                      int64_t num_rows) {
   if (num_rows == 0) return {};
@@ -33,9 +33,9 @@ torch::Tensor SubtractFirstRow(const std::vector<uint32_t>& rows, int64_t first_
 
 }  // namespace
 
-RelationalConvolution::RelationalConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs,
-                                             int64_t outputs, graph::GraphSchema schema, uint64_t seed,
-                                             const std::string& name, const MakePart& make)
+PerRelationConvolution::PerRelationConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs,
+                                               int64_t outputs, graph::GraphSchema schema, uint64_t seed,
+                                               const std::string& name, const MakePart& make)
     : relations_(std::move(relations)), layer_(layer), schema_(std::move(schema)) {
   if (HasSelfLoops(schema_, relations_)) {
     parts_.push_back(register_module("neighborhood", make(name)));
@@ -48,8 +48,8 @@ RelationalConvolution::RelationalConvolution(std::vector<EdgeTypeId> relations, 
   }
 }
 
-torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
-                                             const WrittenRows& written, const LayerRun& run) {
+torch::Tensor PerRelationConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
+                                              const WrittenRows& written, const LayerRun& run) {
   ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "expected a block for each sampled relation";
   if (!self_) return ConvolveWithSelfLoops(edges.blocks.front(), inputs.front(), run);
   torch::Tensor sum = self_->forward(SelfRows(inputs, written));
@@ -61,8 +61,8 @@ torch::Tensor RelationalConvolution::Forward(const sampler::BatchLayer& edges, c
   return sum;
 }
 
-torch::Tensor RelationalConvolution::ConvolveWithSelfLoops(const sampler::Block& block, const torch::Tensor& x,
-                                                           const LayerRun& run) {
+torch::Tensor PerRelationConvolution::ConvolveWithSelfLoops(const sampler::Block& block, const torch::Tensor& x,
+                                                            const LayerRun& run) {
   RelationRows rows{.segments = ToSegments(block), .source = x, .with_self_loops = true};
   rows.destination = x.narrow(0, 0, rows.segments.num_rows());
   rows.dropout = MakeDropout(0, run);
@@ -74,8 +74,8 @@ torch::Tensor RelationalConvolution::ConvolveWithSelfLoops(const sampler::Block&
   return parts_[0]->Forward(rows);
 }
 
-torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block& block, const TypedRows& inputs,
-                                                 int64_t first_row, torch::Tensor sum, const LayerRun& run) {
+torch::Tensor PerRelationConvolution::AddRelation(size_t r, const sampler::Block& block, const TypedRows& inputs,
+                                                  int64_t first_row, torch::Tensor sum, const LayerRun& run) {
   const NodeTypeId destination = schema_.DestinationOf(relations_[r]);
   const OccupiedRows occupied = FindOccupiedRows(block, first_row);
   const torch::Tensor numbers = SubtractFirstRow(occupied.rows, first_row, sum.device());
@@ -98,7 +98,7 @@ torch::Tensor RelationalConvolution::AddRelation(size_t r, const sampler::Block&
   return AddToRows(sum, parts_[r]->Forward(rows), occupied.rows);
 }
 
-EdgeDropout RelationalConvolution::MakeDropout(size_t r, const LayerRun& run) const {
+EdgeDropout PerRelationConvolution::MakeDropout(size_t r, const LayerRun& run) const {
   EdgeDropout dropout;
   dropout.probability = run.training ? parts_[r]->edge_dropout() : 0;
   if (dropout.probability == 0) return dropout;

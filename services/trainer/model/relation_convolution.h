@@ -1,5 +1,5 @@
 // Message passing over one relation (RelationConvolution), and a layer's convolution as the sum over its relations
-// (RelationalConvolution): GCN, GAT, GATv2.
+// (PerRelationConvolution): GCN, GAT, GATv2.
 //
 // In a graph with one node type, a layer that samples one relation adds each node to its own neighborhood (a
 // self-loop), as in the papers:      y_v = f(N(v) + {v})
@@ -29,7 +29,7 @@ struct RelationRows {
   bool with_self_loops = false;        // each node is its own neighbor too; destination row d is source row d
   std::span<const float> out_degrees;  // of source rows in the whole graph; empty unless needs_degrees()
   std::span<const float> in_degrees;   // of destination rows in the whole graph; empty unless needs_degrees()
-  EdgeDropout dropout;                 // keyed for this relation; no edge is dropped if its probability is 0
+  EdgeDropout dropout;                 // with the key of this relation; drops nothing if its probability is 0
 };
 
 // Computes f or f_r.
@@ -41,14 +41,14 @@ class RelationConvolution : public torch::nn::Module {
   virtual double edge_dropout() const { return 0; }
 };
 
-class RelationalConvolution final : public Convolution {
+class PerRelationConvolution final : public Convolution {
  public:
   using MakePart = std::function<std::shared_ptr<RelationConvolution>(const std::string& name)>;
 
-  // Has one part for each relation, or a single part if HasSelfLoops. Calls `make` with the name of each part; the
-  // part's initial values depend on its name. The keys of dropout depend on `layer`.
-  RelationalConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs, int64_t outputs,
-                        graph::GraphSchema schema, uint64_t seed, const std::string& name, const MakePart& make);
+  // Has one RelationConvolution (a part) for each relation, or a single part if HasSelfLoops. Calls `make` with the
+  // name of each part; the part's initial values depend on its name. The keys of dropout depend on `layer`.
+  PerRelationConvolution(std::vector<EdgeTypeId> relations, int layer, int64_t inputs, int64_t outputs,
+                         graph::GraphSchema schema, uint64_t seed, const std::string& name, const MakePart& make);
 
   torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
                         const LayerRun& run) override;

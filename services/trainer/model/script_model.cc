@@ -174,7 +174,7 @@ class ScriptModel final : public Model {
 
   Result<std::string> Serialize() const {
     try {
-      // A reference to the same module, or a copy on the CPU, where any program can load it.
+      // module_ itself if it is on the CPU; otherwise a copy there, so that programs without a GPU can load it.
       ScriptModule module = device().is_cpu() ? module_ : module_.deepcopy(torch::Device(torch::kCPU));
       module.eval();
       std::ostringstream archive(std::ios::binary);
@@ -196,7 +196,7 @@ class ScriptModel final : public Model {
 
   Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
     if (!IsSupported(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
-      return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of booleans");
+      return InvalidArgument("'" + name + "' is not a dense tensor of real numbers or booleans");
     }
     if (!tensor.is_contiguous()) return InvalidArgument("'" + name + "' is not contiguous");
     if (!InsertIfDisjoint(tensor, seen)) {
@@ -256,7 +256,7 @@ class ScriptModel final : public Model {
     try {
       torch::manual_seed(seed);
       module_.train(run.training);
-      // With optimization, the executor rewrites a module after it has profiled some runs. The first steps after a
+      // With optimization, the executor rewrites a module after it has profiled some calls. The first steps after a
       // restart would then be rounded differently from the same steps of an uninterrupted run.
       const torch::jit::GraphOptimizerEnabledGuard unoptimized(false);
       written = module_.forward({int64_t{layer}, x, ToIValue(schema, edges, device()), num_rows}).toGenericDict();
@@ -341,7 +341,7 @@ class ScriptModel final : public Model {
   void BroadcastBuffers(const LayerRun& run) const {
     for (const Buffer& buffer : buffers_) {
       if (buffer.values.numel() == 0) continue;
-      const torch::Tensor on_host = buffer.values.cpu();  // not a copy if the buffer is on the CPU
+      const torch::Tensor on_host = buffer.values.cpu();  // the buffer itself if it is on the CPU
       const std::span<std::byte> bytes(static_cast<std::byte*>(on_host.data_ptr()), on_host.nbytes());
       const Status status = run.collective->Broadcast(bytes, Rank(0), run.deadline);
       if (!status.ok()) throw CollectiveError(status);

@@ -9,8 +9,8 @@
 //               a type with neither); other layers read the output of the layer before. The rows of the nodes that
 //               the layer writes come first.
 //     blocks    by "source:relation:destination", for each relation that the layer samples: (indptr i64 [S + 1],
-//               indices i64 [E]). The in-edges of destination row s are indices[indptr[s] : indptr[s + 1]], which are
-//               row numbers in the x of the source type.
+//               indices i64 [E]). The in-neighbors of destination row s are the rows
+//               indices[indptr[s] : indptr[s + 1]] of the x of the source type.
 //     num_rows  by node type: the number of rows that the layer must write
 //     result    by node type: f32 [num_rows, W] for every type with num_rows > 0; W is the same for all types of a
 //               layer. The last layer writes the task's outputs: logits or values.
@@ -18,7 +18,7 @@
 // All state that the module keeps between calls must be in parameters and buffers, which are part of checkpoints and
 // model files. Parameters are trained if they require a gradient; these must be f32. `forward` may write into a buffer
 // or replace it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of
-// rank 0. PyTorch's train() and eval() set the training mode. Before each call, torch's generator is seeded from (seed,
+// rank 0. Before each call, the trainer calls train() or eval() of the module and seeds torch's generator from (seed,
 // epoch, step, layer, rank), so that a run can be repeated; masks drawn from it depend on the number of trainers. The
 // module is code that runs in the trainer's process with the trainer's rights: use only trusted modules.
 #pragma once
@@ -39,8 +39,8 @@ namespace espalier::trainer {
 // log.
 Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options);
 
-// Returns the module with the model's current parameters in the format of torch.jit.save, or nullopt for a built-in
-// model.
+// Returns the module with the model's current parameters and buffers in the format of torch.jit.save, or nullopt for a
+// built-in model.
 Result<std::optional<std::string>> SerializeScriptModel(const Model& model);
 
 }  // namespace espalier::trainer

@@ -181,7 +181,8 @@ TEST(ScriptModelTest, NamesTheRemedyForFilesOfTorchSave) {
   EXPECT_THAT(message(torch_save),
               AllOf(HasSubstr("is a file of torch.save"), HasSubstr("torch.jit.script(module).save"),
                     HasSubstr("expected a TorchScript archive")));
-  EXPECT_THAT(message(std::string("\x80\x02\x8a\x0a", 4)), HasSubstr("is a pickle (torch.save before PyTorch 1.6)"));
+  EXPECT_THAT(message(std::string("\x80\x02\x8a\x0a", 4)),
+              HasSubstr("is a pickle (as torch.save wrote before PyTorch 1.6)"));
   EXPECT_THAT(message(std::string("\2\0\0\0\0\0\0\0{}", 10)),
               HasSubstr("is a safetensors file: expected a TorchScript archive; a safetensors file has parameters"));
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kProbeKey = 0x70726F6265;  // arbitrary, but the same on all ranks
 constexpr uint32_t kEdgelessStride = 4;       // rows 0, 4, 8, ... have no in-edges
-constexpr uint32_t kInEdges = 4;              // number of in-edges of each other row, for each relation
+constexpr uint32_t kInEdges = 4;              // number of in-edges of the remaining rows in each relation
 
 // A graph with `num_nodes` nodes of every type; row i is node i in every layer.
 class ProbeGraph {
@@ -144,8 +144,8 @@ Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_
         if (width_alone == width) continue;
         return InvalidArgument("layer " + std::to_string(layer) + " writes rows of " + std::to_string(width_alone) +
                                " numbers if only node type '" + options.schema.node_types()[type] +
-                               "' is written, but of " + std::to_string(width) +
-                               " numbers for all node types, expected one width");
+                               "' is written, but rows of " + std::to_string(width) +
+                               " numbers if several types are written, expected one width");
       }
     }
   } catch (const ModelError& error) {

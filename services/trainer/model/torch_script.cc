@@ -192,7 +192,7 @@ Status CheckTorchScript(const ModelOptions& options) {
     return Unimplemented("TorchScript is supported only for graphs of one node type");
   }
   if (job::IsAttention(options.model.type) && options.schema.num_edge_types() > 1) {
-    return Unimplemented("TorchScript of attention is supported only for graphs of one relation");
+    return Unimplemented("TorchScript of GAT and GATv2 is supported only for graphs of one relation");
   }
   if (options.input_widths.front() == 0) return Unimplemented("TorchScript is supported only for nodes with features");
   return Status();

@@ -2,13 +2,13 @@
 // parameters and buffers have the same names as the model's.
 //
 //   forward(x: Tensor, blocks: List[Tuple[Tensor, Tensor]]) -> Tensor
-//     x       f32 [N, F]: features of the nodes that the first layer reads, columns in the order of the document
+//     x       f32 [N, F]: for each node that the first layer reads, its features in the order of spec.training.inputs
 //     blocks  for each layer (indptr i64 [S + 1], indices i64 [E]): row s of the layer's output is computed from row s
 //             of its input and from the rows indices[indptr[s] : indptr[s + 1]], its in-neighbors. A layer's input is
 //             the output of the layer before. One block over a whole graph can serve all layers.
 //     result  f32 [S of the last layer, C]: logits or values
 // The export is for inference: it has no dropout, and batch normalization uses the running statistics. A user's module
-// is saved with the trained parameters and otherwise unchanged: its `forward` is that of script_model.h.
+// is saved with its trained parameters and its buffers: its `forward` is that of script_model.h.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ struct DropoutRange {
 
 // Determines which elements are dropped. An element is dropped with probability
 // p = min(round(probability * 65536), 65535) / 65536; kept elements are scaled by 1 / (1 - p). Masks depend only on
-// (key, original id, column) and p.
+// (key, original id, index in the row) and p.
 struct DropoutPlan {
   double probability = 0;            // in [0, 1); 0: nothing is dropped
   std::vector<DropoutRange> ranges;  // cover all rows if probability > 0

@@ -3,8 +3,8 @@
 // gradients are enabled, AttentionEdges also groups the edges by source (the transposed block): gradients of sources
 // are then sums in a fixed order, without scattered writes, and do not depend on the number of threads.
 //
-// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h. Intermediate values for each edge
-// and column, which the kernels do not store, then take a matrix with a row for each edge.
+// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h. These store intermediate values
+// in matrices [E, H * C], which the kernels do not need.
 #include "services/trainer/ops/attention_ops.h"
 
 #include <vector>

@@ -16,7 +16,8 @@ namespace {
 // variable when the first matrix product creates a handle.
 constexpr const char* kWorkspaceVariable = "CUBLAS_WORKSPACE_CONFIG";
 constexpr const char* kWorkspace = ":4096:8";
-// Fix the order in which NCCL sums (nccl_collective.h). NCCL reads the variables when it creates a communicator.
+// These settings give NCCL a fixed order of sums (nccl_collective.h). NCCL reads the variables when it creates a
+// communicator.
 constexpr const char* kNcclAlgorithmVariable = "NCCL_ALGO";
 constexpr const char* kNcclAlgorithm = "Ring";
 constexpr const char* kNcclProtocolVariable = "NCCL_PROTO";
@@ -100,7 +101,7 @@ Status CheckCuda(const CudaFacts& facts) {
         "; use a torch with CUDA and its nvidia-* packages (the image with CUDA has them), or set "
         "device to CPU");
   }
-  // A driver runs programs of every minor version of its own major version of CUDA.
+  // Only major versions count: a driver for CUDA 12.2, for example, also runs programs built with CUDA 12.8.
   if (facts.driver_version / 1000 < facts.runtime_version / 1000) {
     return FailedPrecondition("the NVIDIA driver is too old: it supports CUDA " + FormatVersion(facts.driver_version) +
                               ", torch needs CUDA " + FormatVersion(facts.runtime_version) +

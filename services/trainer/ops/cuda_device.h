@@ -27,7 +27,7 @@ Status CheckCuda(const CudaFacts& facts);
 
 struct TrainerDevice {
   torch::Device device = torch::kCPU;
-  std::string name = "CPU";  // recorded with results: "CPU", or "CUDA NVIDIA H200"
+  std::string name = "CPU";  // recorded with results: "CPU", or for example "CUDA NVIDIA H200"
   std::string why_cpu;       // why job::Device::kAuto selected the CPU; empty otherwise
 };
 

@@ -1,7 +1,7 @@
-// SumRows is torch's embedding_bag: bag i adds the rows with the numbers rows[offsets[i]] .. rows[offsets[i + 1] - 1]
-// of a matrix, one thread for each bag and column, without a copy of the rows. A bag consists of the edges of a
-// destination in the forward pass, and of the edges of a source in the backward pass. ReduceRows is torch's
-// segment_reduce: it computes sums, maxima and minima of values that are already in the order of the edges.
+// SumRows is torch's embedding_bag: bag i adds the rows x[rows[k]] for all k in [offsets[i], offsets[i + 1]), one
+// thread for each bag and column of x, without a copy of the rows. A bag consists of the edges of a destination in the
+// forward pass, and of the edges of a source in the backward pass. ReduceRows is torch's segment_reduce: it computes
+// sums, maxima and minima of values that are already in the order of the edges.
 //
 // MaxSources gives the gradient of an element to the first edge whose value equals the maximum: the one with the
 // smallest place among the edges of the destination. Places are stored as f32, which is exact below 2^24.

@@ -27,17 +27,17 @@ Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   for (int64_t i = 0; i < classes.numel(); ++i) {
     if (values[i] < kUnlabeled || values[i] >= num_classes) {
       return InvalidArgument("labels: row " + std::to_string(i) + " has class " + std::to_string(values[i]) +
-                             ", expected -1 (not labeled) to " + std::to_string(num_classes - 1));
+                             ", expected 0 to " + std::to_string(num_classes - 1) + ", or -1 (not labeled)");
     }
   }
   return {};
 }
 
-Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
-  const int64_t columns = labels.dim() == 1 ? 1 : labels.dim() == 2 ? labels.size(1) : -1;
-  if (labels.scalar_type() != torch::kFloat32 || columns != num_outputs) {
-    return InvalidArgument("labels: found " + Describe(labels) + ", expected " + std::to_string(num_outputs) +
-                           " 32-bit floating-point columns");
+Status CheckValues(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
+  const int64_t width = labels.dim() == 1 ? 1 : labels.dim() == 2 ? labels.size(1) : -1;
+  if (labels.scalar_type() != torch::kFloat32 || width != num_outputs) {
+    return InvalidArgument("labels: found " + Describe(labels) + ", expected rows of " + std::to_string(num_outputs) +
+                           " F32 values");
   }
   const torch::Tensor rows = labels.contiguous();
   const auto* values = rows.data_ptr<float>();
@@ -46,8 +46,8 @@ Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outp
                       (kind == LossKind::kSquaredError ? std::isfinite(values[i]) : values[i] == 0 || values[i] == 1);
     if (!fits) {
       return InvalidArgument(
-          "labels: row " + std::to_string(i / columns) + " has " + std::to_string(values[i]) + ", expected " +
-          (kind == LossKind::kSquaredError ? "a finite number or NaN" : "0, 1, or -1 or NaN") + " (not labeled)");
+          "labels: row " + std::to_string(i / width) + " has " + std::to_string(values[i]) + ", expected " +
+          (kind == LossKind::kSquaredError ? "a finite number or NaN" : "0 or 1, or -1 or NaN") + " (not labeled)");
     }
   }
   return {};
@@ -80,31 +80,31 @@ LossKind ToLossKind(const job::Task& task) {
 
 Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
   if (kind == LossKind::kCrossEntropy) return CheckClasses(labels, num_outputs);
-  return CheckColumns(kind, labels, num_outputs);
+  return CheckValues(kind, labels, num_outputs);
 }
 
-torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& given, int64_t global_num_seeds) {
-  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == given.size(0))
+torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds) {
+  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == labels.size(0))
       << "expected one row of labels for each row of outputs";
-  const torch::Tensor labels = given.to(outputs.device());
-  const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
-  const double entries = rows * static_cast<double>(outputs.size(1));
-  // Without rows, the loss is zero, but must depend on `outputs`: every rank must run the backward pass, in which batch
-  // normalization communicates with the other ranks.
-  if (outputs.size(0) == 0) return outputs.sum() / rows;
+  const torch::Tensor targets = labels.to(outputs.device());
+  const double num_seeds = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
+  const double num_entries = num_seeds * static_cast<double>(outputs.size(1));
+  // If this rank has no seeds, the loss is zero, but must depend on `outputs`: every rank must run the backward pass,
+  // in which batch normalization communicates with the other ranks.
+  if (outputs.size(0) == 0) return outputs.sum() / num_seeds;
   switch (kind) {
     case LossKind::kCrossEntropy:
-      return torch::nll_loss(torch::log_softmax(outputs, 1), labels, {}, at::Reduction::Sum, kUnlabeled) / rows;
+      return torch::nll_loss(torch::log_softmax(outputs, 1), targets, {}, at::Reduction::Sum, kUnlabeled) / num_seeds;
     case LossKind::kBinaryCrossEntropy:
-      return SumOverLabeled(outputs, labels,
+      return SumOverLabeled(outputs, targets,
                             [](const torch::Tensor& x, const torch::Tensor& y) {
                               return torch::binary_cross_entropy_with_logits(x, y, {}, {}, at::Reduction::None);
                             }) /
-             entries;
+             num_entries;
     case LossKind::kSquaredError:
-      return SumOverLabeled(outputs, labels,
+      return SumOverLabeled(outputs, targets,
                             [](const torch::Tensor& x, const torch::Tensor& y) { return torch::square(x - y); }) /
-             entries;
+             num_entries;
   }
   ESPALIER_CHECK(false) << "unknown loss";
   return {};

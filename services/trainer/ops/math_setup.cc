@@ -71,7 +71,7 @@ std::string OneMklCodePath() {
 
 Result<MathSettings> SetUpMath(int threads) {
   if (threads < 1) return InvalidArgument("trainers.threads must be at least 1, not " + std::to_string(threads));
-  // oneMKL reads the variable at its first call and keeps the code path from then on.
+  // oneMKL reads MKL_CBWR at its first call and keeps the code path from then on.
   const char* code_path = getenv("MKL_CBWR");
   if (code_path == nullptr || *code_path == '\0') {
     setenv("MKL_CBWR", HasAvx512() ? "AVX512,STRICT" : "AVX2,STRICT", /*overwrite=*/1);

@@ -22,12 +22,12 @@ struct MathSettings {
 
 // Sets the thread counts of torch, oneDNN and oneMKL, deterministic algorithms, flushing of denormals, an allocator
 // setting that keeps large buffers mapped between steps, and oneMKL's code path. TorchScript modules of users
-// multiply with oneMKL; built-in models use oneDNN (matrix_product.h). oneMKL's path is requested by MKL_CBWR, which
-// this function sets, unless it is set already, to AVX512,STRICT on processors with AVX-512 and to AVX2,STRICT on
-// others. oneMKL chooses a path itself if it does not support the request or the processor is not Intel's. oneDNN uses
-// AVX-512 if the processor has it, unless ONEDNN_MAX_CPU_ISA limits it. Products on different code paths differ in
-// their last bits. Call this function once, before any tensor is created and while no other thread reads the
-// environment. InvalidArgument: threads < 1.
+// multiply with oneMKL; built-in models use oneDNN (matrix_product.h). The variable MKL_CBWR requests oneMKL's path. If
+// it is not set, this function sets it: on processors with AVX-512 to "AVX512,STRICT", on others to "AVX2,STRICT".
+// oneMKL chooses a path itself if it does not support the request or the processor is not Intel's. oneDNN uses AVX-512
+// if the processor has it, unless ONEDNN_MAX_CPU_ISA limits it. Products on different code paths differ in their last
+// bits. Call this function once, before any tensor is created and while no other thread reads the environment.
+// InvalidArgument: threads < 1.
 Result<MathSettings> SetUpMath(int threads);
 
 }  // namespace espalier::trainer

@@ -24,8 +24,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Rows of a block in MultiplyTransposed. On a processor with 1 MiB of L2 cache for each core, a product takes the same
-// time with any blocks of 1,000 to 4,000 rows of 200 columns.
+// Rows of a block in MultiplyTransposed. On a processor with 1 MiB of L2 cache for each core, the product of matrices
+// of 200 columns takes the same time with blocks of 1,000 to 4,000 rows.
 constexpr int64_t kRowsPerBlock = 1024;
 
 using LinearPointwise = at::Tensor(const at::Tensor& input, const at::Tensor& weight,
@@ -100,10 +100,10 @@ torch::Tensor MatMul(const torch::Tensor& a, const torch::Tensor& b, const torch
   const bool by_onednn = HasOneDnn() && UsesCpuKernels(a) && IsF32(a) && IsF32(b) && (!bias.defined() || IsF32(bias)) &&
                          !at::autocast::is_autocast_enabled(a.device().type());
   if (!by_onednn) return bias.defined() ? torch::addmm(bias, a, b) : torch::mm(a, b);
-  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "the shapes of the matrices are ", a.sizes(),
-              " and ", b.sizes());
+  TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), "cannot multiply matrices of the shapes ",
+              a.sizes(), " and ", b.sizes());
   TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1)), "the shape of the bias is ",
-              bias.sizes(), " for ", b.size(1), " columns");
+              bias.sizes(), ", expected [", b.size(1), "]");
   return MatMulFunction::apply(a, b, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 

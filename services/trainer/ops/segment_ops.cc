@@ -1,7 +1,7 @@
 // Each kind of operation is one autograd function. The backward pass of a sum over in-edges is the same kernel over the
 // transposed block, in which a source adds up the gradients of its destinations: there are no scattered writes, and the
-// order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves
-// which edge has the maximum of each element (the winner).
+// order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves,
+// for each element of its result, the edge with the maximum (the winner).
 //
 // If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h.
 #include "services/trainer/ops/segment_ops.h"
@@ -24,7 +24,7 @@ kernels::Rows ToWritableRows(const torch::Tensor& matrix) { return {matrix.data_
 bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
 
 void CheckBlock(const kernels::Segments& block, const torch::Tensor& x) {
-  ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input is an f32 matrix";
+  ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input must be an f32 matrix";
   ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size())
       << "the last element of indptr must be the number of indices";
 }

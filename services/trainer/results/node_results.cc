@@ -22,7 +22,8 @@ namespace {
 using format::NodeResultsWriter;
 
 constexpr uint64_t kMaxRowsPerRead = uint64_t{1} << 16;
-constexpr std::chrono::seconds kTimeoutAfterError{10};  // of requests to servers; a server may have ended
+// Timeout for dropping the tensors after an error, when a server may have ended.
+constexpr std::chrono::seconds kTimeoutAfterError{10};
 
 // The selected nodes of a type: those of the request, or all nodes in the order of their ids.
 class WantedNodes {
@@ -132,7 +133,7 @@ class PredictionsSink final : public RowsSink {
 // Node type -> name of the tensor that holds its rows.
 using StoredRows = std::map<NodeTypeId, std::string>;
 
-// Reads the selected rows of stored tensors on rank 0 and passes them to a sink, one read per step.
+// Reads the selected rows of stored tensors on rank 0 and passes them to a sink, at most one read per call of Step.
 class NodeResultsExporter {
  public:
   NodeResultsExporter(const NodeResultsContext& context, const NodeResultsRequest& request, int64_t width,
@@ -145,14 +146,14 @@ class NodeResultsExporter {
         sink_(std::move(sink)),
         written_(written) {}
 
-  // Returns the number of rows to write. Must be called before the first step.
+  // Returns the number of rows to write. Must be called before the first call of Step.
   uint64_t CountRows() const {
     uint64_t rows = 0;
     for (const auto& [type, tensor] : stored_) rows += WantedNodes(context_, request_, type).count();
     return rows;
   }
 
-  // Returns false when everything is written.
+  // Begins a node type, writes one chunk, or commits the files. Returns false after the commit.
   Result<bool> Step() {
     if (stored_.empty()) {
       RETURN_IF_ERROR(sink_->Commit(written_));
@@ -230,7 +231,8 @@ std::unique_ptr<NodeResultsExporter> MakeHiddenExporter(const NodeResultsContext
   }
   StoredRows stored = SelectChosen(request, inference.hidden());
   if (stored.empty()) {
-    written->not_written["embeddings"] = "the model's last layer reads none of the node types of the chosen nodes";
+    written->not_written["embeddings"] =
+        "the chosen nodes have no hidden activations: the model's last layer does not read their node types";
     return nullptr;
   }
   const int64_t width = model.OutputWidth(model.num_layers() - 2);

@@ -19,15 +19,15 @@ Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, co
   const job::Model& model = training.model;
   if (model.type != job::ModelType::kTorchScript && width != model.hidden_size) {
     return InvalidArgument("spec.training.model.uri: the model has " + std::to_string(width) +
-                           " outputs, but embeddings have spec.training.model.hiddenSize (" +
-                           std::to_string(model.hidden_size) + ") numbers");
+                           " outputs, expected spec.training.model.hiddenSize (" +
+                           std::to_string(model.hidden_size) + "), because the outputs are the embeddings");
   }
   const job::Scorer scorer = training.task.scorer;
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
   if (is_complex && width % 2 != 0) {
-    return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
-                           " numbers, but " + job::ToString(scorer) +
-                           " needs an even width: its values are complex numbers");
+    return InvalidArgument("spec.training.model.uri: the model's embeddings have width " + std::to_string(width) +
+                           ", but " + job::ToString(scorer) +
+                           " needs an even width, because two values form a complex number");
   }
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::FindEdgeTypes(training.task, schema));
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
@@ -38,7 +38,7 @@ Result<std::vector<std::string>> ListScorerRelations(const job::Training& traini
   return job::CanonicalNamesOfEdgeTypes(training.task, schema);
 }
 
-// Returns OK if a trainer can hold its share of a step's negatives with embeddings of this width.
+// Returns OK if a trainer can hold the embeddings of its share of a step's negatives, each of this width.
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
   const int64_t negatives = job::NegativesOfShare(training, num_trainers);
   const int64_t max_negatives = job::MaxNegativesOfShare(training.task.negatives, width);

@@ -43,7 +43,7 @@ struct EvaluationContext {
   collective::Collective& collective;
   const sampler::SamplingSpec& sampling;
   InferenceOptions inference;
-  uint64_t scoring_chunk = 4096;  // edges or candidates scored at once; affects results
+  uint64_t scoring_chunk = 4096;  // edges or candidates scored at once; the last bits of results depend on it
 };
 
 // The results that spec.output.save requests from a task.
@@ -75,12 +75,12 @@ class Task {
   virtual Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph,
                                       graph::SplitPartName part) const = 0;
   // If the graph lacks labels, so that no metric can be computed, returns a message that says so; otherwise returns "".
-  // A task on edges knows its labels only after AddHead and returns "" before.
+  // An EdgeTask knows its labels only after AddHead and returns "" before.
   virtual std::string ReasonForNoMetric(const NodeData& data) const = 0;
 
   // Adds the head, which reads the model's outputs, as a submodule of `model`, so that the head is trained, saved and
-  // loaded with the model. A task on edges first reads its labels. Returns warnings about labels, the same on every
-  // rank. Every rank must call it. The default does nothing.
+  // loaded with the model. An EdgeTask first reads its labels. Returns warnings about labels, the same on every rank.
+  // Every rank must call it. The default does nothing.
   virtual Result<std::vector<std::string>> AddHead(const HeadContext& /*context*/, Model& /*model*/) {
     return std::vector<std::string>();
   }
