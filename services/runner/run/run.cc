@@ -89,7 +89,8 @@ Status CheckOptions(const RunOptions& options, const job::DistTraining& job) {
 struct Beginning {
   uint64_t incarnation = 1;
   std::string reason;
-  EarlierRun replaced;  // the earlier run to remove
+  EarlierRun replaced;          // the earlier run to remove
+  bool has_checkpoint = false;  // whether the run starts from a checkpoint of its own
 };
 
 std::string CheckpointsText(const EarlierRun& earlier) {
@@ -110,8 +111,8 @@ std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) 
 }
 
 // Decides whether the run resumes or replaces an earlier one. Returns FailedPrecondition if there is an interrupted run
-// or the results are those of another job, and the user has chosen neither --resume nor --restart. Results of the same
-// job are replaced, so that the same command can be repeated.
+// and the user has chosen neither --resume nor --restart, or if the results are those of another job and the user has
+// not chosen --restart. Results of the same job are replaced, so that the same command can be repeated.
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
                                   const JobStores& stores, terminal::Progress& progress) {
   const storage::StoreLocation& prefix = stores.prefix;
@@ -125,8 +126,14 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   ASSIGN_OR_RETURN(const EarlierRun earlier, FindEarlierRun(prefix).While("looking for an earlier run"));
   beginning.incarnation = std::max(state.attempts.incarnation, earlier.newest_incarnation) + 1;
   beginning.reason = options.resume ? "resumed" : "started";
+  const bool is_other_job = !earlier.job_name.empty() && earlier.job_name != job.training.name;
+  const Status other_job = FailedPrecondition(job.training.output_uri + " contains results of the job '" +
+                                              earlier.job_name + "': choose another output for this job, '" +
+                                              job.training.name + "', or replace them with --restart");
   if (options.resume) {
-    const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_messages);
+    if (is_other_job) return other_job;
+    beginning.has_checkpoint = earlier.num_complete() > 0;
+    const std::string named = beginning.has_checkpoint ? "" : NamedStartText(job, stores.open_for_messages);
     progress.Note("resuming from " + (named.empty() ? PositionText(earlier) : named));
     return beginning;
   }
@@ -136,11 +143,7 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
                               ", of an unfinished run: continue it with --resume, or start over with --restart, which "
                               "removes them");
   }
-  if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
-    return FailedPrecondition(job.training.output_uri + " contains results of the job '" + earlier.job_name +
-                              "': choose another output for this job, '" + job.training.name +
-                              "', or replace them with --restart");
-  }
+  if (is_other_job && !options.restart) return other_job;
   beginning.replaced = earlier;
   return beginning;
 }
@@ -338,9 +341,9 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
-  // A resumed run usually starts from its own checkpoint, and then does not need all files that the job started from.
-  // If a file that it needs is missing, the trainers report it.
-  if (!options.resume && !options.roles.has_program()) {
+  // A run that resumes from its own checkpoint does not need all files that the job started from. If a file that it
+  // needs is missing, the trainers report it.
+  if (!beginning->has_checkpoint && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};
     const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_messages);

@@ -445,9 +445,29 @@ TEST_F(RunTest, ResultsOfOtherJobAreNotReplaced) {
   EXPECT_TRUE(fs::exists(root_ / "out/manifest.json"));
 
   RunOptions options = Options();
+  options.resume = true;
+  const RunOutcome not_resumed = RunQuietly(options);
+  EXPECT_EQ(not_resumed.code, ExitCode::kBadDocument);
+  EXPECT_EQ(not_resumed.error, refused.error);
+  EXPECT_TRUE(fs::exists(root_ / "out/manifest.json"));
+
+  options.resume = false;
   options.restart = true;
   EXPECT_EQ(RunQuietly(options).code, ExitCode::kDone);
   EXPECT_THAT(ReadText(root_ / "out/manifest.json"), testing::Not(HasSubstr("another")));
+}
+
+TEST_F(RunTest, ResumedRunWithoutCheckpointChecksStartFiles) {
+  RunOptions options = Options();
+  options.resume = true;
+  options.settings.push_back("checkpoint.resumeFrom=" + (root_ / "nowhere").string());
+  const RunOutcome refused = RunQuietly(options);
+  EXPECT_EQ(refused.code, ExitCode::kBadInput);
+  EXPECT_THAT(refused.error, HasSubstr("spec.checkpoint.resumeFrom: no checkpoints in"));
+  EXPECT_FALSE(fs::exists(root_ / "out/run/partitioner.args"));
+
+  CommitCheckpoint(1, 42);
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kDone) << "a run that has its own checkpoint needs no other";
 }
 
 TEST_F(RunTest, MissingPluginKeepsEarlierRun) {
