@@ -42,8 +42,9 @@ Checked CheckCheckpoint(const job::DistTraining& job, const storage::StoreOpener
   const Result<StoreLocation> place = open_store(job.checkpoint.resume_from);
   if (!place.ok()) return {place.status()};
   const Status found = format::ReadNamedCheckpoint(*place->store, place->prefix).status();
-  // Ignores InvalidArgument, which means an invalid manifest: trainers report it if they need this checkpoint.
-  return {found.code() == StatusCode::kInvalidArgument ? Status() : found};
+  // An invalid manifest is an error of the content, unlike an invalid URI.
+  if (found.code() != StatusCode::kInvalidArgument && found.code() != StatusCode::kDataLoss) return {found};
+  return {Status(), found.While(job.checkpoint.resume_from)};
 }
 
 Checked CheckNodes(const job::DistTraining& job, const storage::StoreOpener& open_store) {

@@ -75,6 +75,16 @@ TEST_F(StartFilesTest, ModelMustBeCompleteFileOfRun) {
   EXPECT_THAT(ErrorForModel(kScript), HasSubstr("set spec.training.model.type to TorchScript"));
 }
 
+TEST_F(StartFilesTest, CheckpointMustHaveValidManifest) {
+  Put("manifest.json", R"({"format": "espalier-checkpoint-1"})");
+  job_.checkpoint.resume_from = "s3://bucket/checkpoints/000001-000000000042";
+  const auto error = Find();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->exit_code, ExitCode::kBadInput);
+  EXPECT_THAT(error->status.message(), HasSubstr("spec.checkpoint.resumeFrom: " + job_.checkpoint.resume_from + ": "));
+  EXPECT_TRUE(Find({.local_files = true, .credentials = false}).has_value()) << "other credentials read the same bytes";
+}
+
 TEST_F(StartFilesTest, MissingFileIsBadInputAndUnknownStoreBadDocument) {
   job_.checkpoint.resume_from = "s3://bucket/checkpoints";
   auto error = Find();
