@@ -37,14 +37,23 @@ struct Field {
   Field Element(size_t i) const { return {value[i], path + "[" + std::to_string(i) + "]"}; }
 };
 
-// Calls body(key, field) for each entry of an object, in document order. Returns an error for duplicate keys.
-Status ForEachEntry(const Field& object,
-                    const std::function<Status(const std::string& key, const Field& field)>& body) {
+// Returns an error if `object` is not an object or has a key twice.
+Status CheckKeys(const Field& object) {
   if (!object.value.IsMap()) return object.InvalidField("expected an object");
   std::set<std::string> seen;
   for (const auto& entry : object.value) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
     if (!seen.insert(key).second) return object.InvalidField("'" + key + "' occurs twice");
+  }
+  return {};
+}
+
+// Calls body(key, field) for each entry of an object, in document order. Returns an error for duplicate keys.
+Status ForEachEntry(const Field& object,
+                    const std::function<Status(const std::string& key, const Field& field)>& body) {
+  RETURN_IF_ERROR(CheckKeys(object));
+  for (const auto& entry : object.value) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
     RETURN_IF_ERROR(body(key, {entry.second, object.path + "['" + key + "']"}));
   }
   return {};
@@ -163,6 +172,7 @@ Result<std::string> NormalizePath(const Field& field, const WriterPaths& written
 }
 
 Status ReadFormat(const Field& field, ChunkedArray* array) {
+  RETURN_IF_ERROR(CheckKeys(field));
   ASSIGN_OR_RETURN(const Field name_field, Get(field, "name"));
   ASSIGN_OR_RETURN(const std::string name, ToText(name_field));
   if (name == "numpy") {
@@ -270,6 +280,7 @@ class MetadataReader {
   Result<ChunkedArray> ReadArray(const Field& field, const WriterPaths& written) {
     ChunkedArray array;
     array.where = field.Where();
+    RETURN_IF_ERROR(CheckKeys(field));
     ASSIGN_OR_RETURN(const Field format, Get(field, "format"));
     RETURN_IF_ERROR(ReadFormat(format, &array));
     ASSIGN_OR_RETURN(const Field data, Get(field, "data"));
@@ -292,7 +303,7 @@ Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
   try {
     CheckYamlBounds(json, YamlReferences::kRefused);
     const Field root{YAML::Load(json), "the document"};
-    if (!root.value.IsMap()) return root.InvalidField("expected an object");
+    RETURN_IF_ERROR(CheckKeys(root));
     return MetadataReader().Read(root);
   } catch (const YAML::Exception& error) {
     return InvalidArgument(std::string(kChunkedMetadataFile) + ":" + std::to_string(error.mark.line + 1) + ": " +

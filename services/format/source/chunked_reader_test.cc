@@ -296,6 +296,16 @@ TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
               HasSubstr("INVALID_ARGUMENT"));
 }
 
+TEST(ChunkedReaderTest, RefusesKeysThatOccurTwice) {
+  EXPECT_THAT(ErrorWithMetadata(R"("graph_name": "library",)", R"("edge_data": {},)"),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("the document: 'edge_data' occurs twice")));
+  EXPECT_THAT(ErrorWithMetadata(R"("delimiter": " ")", R"("name": "numpy")"),
+              HasSubstr("edges['author:writes:paper'].format: 'name' occurs twice"));
+  EXPECT_THAT(ErrorWithMetadata(R"("feat": {"format")", R"("feat": {"data": [], "format")"),
+              HasSubstr("node_data['paper']['feat']: 'data' occurs twice"));
+  EXPECT_THAT(ErrorWithMetadata(R"("feat": {)", R"("year": {)"), HasSubstr("node_data['paper']: 'year' occurs twice"));
+}
+
 TEST(ChunkedReaderTest, RefusesImplausibleCounts) {
   // A list that is referenced by an alias.
   EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([&rows [2, 1], *rows])"),
