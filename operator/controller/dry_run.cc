@@ -26,14 +26,30 @@ bool IsPathCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-[]=/").find(c) != std::string_view::npos;
 }
 
-// Returns the end of the path that begins at `from`. Keys of list-maps are quoted and may contain any character, as in
-// containers[name="a:b"].
+// Returns the position of the bracket that closes the one at `open`, or npos. Keys of list-maps are quoted after a '='
+// and may contain any character, as in env[name="a]b"]; in them, a backslash escapes the next character.
+size_t FindClosingBracket(const std::string& text, size_t open) {
+  bool in_quotes = false;
+  for (size_t i = open + 1; i < text.size(); ++i) {
+    if (in_quotes && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"' && (in_quotes || text[i - 1] == '=')) {
+      in_quotes = !in_quotes;
+    } else if (text[i] == ']' && !in_quotes) {
+      return i;
+    }
+  }
+  return std::string::npos;
+}
+
+// Returns the end of the path that begins at `from`.
 size_t FindPathEnd(const std::string& text, size_t from) {
-  bool in_brackets = false;
   for (size_t i = from; i < text.size(); ++i) {
-    if (text[i] == '[') in_brackets = true;
-    if (text[i] == ']') in_brackets = false;
-    if (!in_brackets && !IsPathCharacter(text[i])) return i;
+    if (text[i] == '[') {
+      i = std::min(FindClosingBracket(text, i), text.size() - 1);
+    } else if (!IsPathCharacter(text[i])) {
+      return i;
+    }
   }
   return text.size();
 }
@@ -112,8 +128,9 @@ struct ItemPath {
 // Returns nullopt if the path does not begin with such an item.
 std::optional<ItemPath> SplitItemPath(const std::string& path, const std::string& list_name, const kube::Json& list) {
   const std::string begin = "." + list_name + "[";
-  const size_t end = path.find(']');
-  if (!path.starts_with(begin) || end == std::string::npos) return std::nullopt;
+  if (!path.starts_with(begin)) return std::nullopt;
+  const size_t end = FindClosingBracket(path, begin.size() - 1);
+  if (end == std::string::npos) return std::nullopt;
   const std::string name = FindItemName(list, path.substr(begin.size(), end - begin.size()));
   if (name.empty()) return std::nullopt;
   return ItemPath{name, path.substr(end + 1)};

@@ -32,6 +32,9 @@ TEST(DryRunTest, ListKeysMayContainAnyCharacter) {
   EXPECT_EQ(TranslateToDocument(ChildOf("sampler"),
                                 ".spec.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema"),
             "spec.samplers.template.spec.containers[name=\"a:b c\"].foo: field not declared in schema");
+  EXPECT_EQ(TranslateToDocument(ChildOf("sampler"),
+                                ".spec.template.spec.containers[name=\"a] \\\" b\"].foo: field not declared in schema"),
+            "spec.samplers.template.spec.containers[name=\"a] \\\" b\"].foo: field not declared in schema");
 }
 
 TEST(DryRunTest, KeepsTextWithoutPath) {
@@ -46,7 +49,8 @@ class FieldsOfTheRoleTest : public ::testing::Test {
   static std::string Path(const std::string& path, const kube::Json& trainers) {
     kube::Json child = ChildOf("trainer");
     child["spec"]["template"]["spec"]["containers"] = kube::Json::array(
-        {{{"name", "trainer"}, {"env", kube::Json::array({{{"name", "ESPALIER_RANK"}}, {{"name", "DEBUG"}}})}},
+        {{{"name", "trainer"},
+          {"env", kube::Json::array({{{"name", "ESPALIER_RANK"}}, {{"name", "DEBUG"}}, {{"name", "A] B"}}})}},
          {{"name", "proxy"}}});
     const api::DistTraining training = plan::testing::ATraining({{"trainers", trainers}});
     const std::string message =
@@ -71,6 +75,9 @@ TEST_F(FieldsOfTheRoleTest, PrecedeTemplate) {
   EXPECT_EQ(Path("containers[0].image", {{"image", "a:b"}}), "spec.trainers.image");
   const kube::Json env = kube::Json::array({{{"name", "DEBUG"}, {"value", "1"}}});
   EXPECT_EQ(Path("containers[0].env[1].value", {{"env", env}}), "spec.trainers.env[name=\"DEBUG\"].value");
+  const kube::Json bracket = kube::Json::array({{{"name", "A] B"}, {"value", "1"}}});
+  EXPECT_EQ(Path("containers[0].env[name=\"A] B\"].value", {{"env", bracket}}),
+            "spec.trainers.env[name=\"A] B\"].value");
   EXPECT_EQ(Path("nodeSelector", {{"nodeSelector", {{"a", "b"}}}}), "spec.trainers.nodeSelector");
   EXPECT_EQ(Path("serviceAccountName", {{"serviceAccountName", "me"}}), "spec.trainers.serviceAccountName");
 }
