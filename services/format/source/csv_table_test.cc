@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "services/base/testing/no_more_threads.h"
+#include "services/format/source/limits.h"
+#include "services/format/source/line_reader.h"
 #include "services/format/source/testing/source_files.h"
 
 namespace espalier::format {
@@ -67,6 +69,34 @@ TEST(CsvTableTest, DoesNotDependOnBlocksAndThreads) {
   }
   EXPECT_THAT(Outcome(Lines(500, [](int i) { return std::to_string(i * 1.25) + ", 7,-1e30"; }), {.num_rows = 500}),
               HasSubstr("F32 [500, 3]"));
+}
+
+// Returns the first error of reading all lines of a file.
+Status ReadAllBlocks(const std::string& path, size_t block_bytes) {
+  ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, {.block_bytes = block_bytes}));
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<LineBlock> block, reader.Next());
+    if (!block.has_value()) return Status();
+  }
+}
+Status ReadAllLines(const std::string& path) {
+  ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
+    if (!line.has_value()) return Status();
+  }
+}
+
+TEST(CsvTableTest, LongestLineDoesNotDependOnBlocks) {
+  const TemporaryFolder folder;
+  const std::string longest = folder.Write("longest.csv", "1\n" + std::string(kMaxLineBytes, '2') + "\n3\n");
+  const std::string longer = folder.Write("longer.csv", "1\n" + std::string(kMaxLineBytes + 1, '2') + "\n3\n");
+  const Status too_long = InvalidArgument(longer + ":2: the line is longer than 64 MiB");
+  EXPECT_EQ(ReadAllBlocks(longest, 1 << 20), Status());
+  EXPECT_EQ(ReadAllBlocks(longer, 1 << 20), too_long);
+  EXPECT_EQ(ReadAllBlocks(longer, 2 * kMaxLineBytes), too_long);
+  EXPECT_EQ(ReadAllLines(longest), Status());
+  EXPECT_EQ(ReadAllLines(longer), too_long);
 }
 
 TEST(CsvTableTest, ReadsSameWithoutThreads) {

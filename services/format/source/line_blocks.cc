@@ -6,22 +6,23 @@ namespace espalier::format {
 
 Result<LineBlockReader> LineBlockReader::Open(const std::string& path, const BlockReading& reading) {
   ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path, reading.meter));
-  return LineBlockReader(std::move(input), std::max<size_t>(reading.block_bytes, 1));
+  return LineBlockReader(std::move(input), std::clamp<size_t>(reading.block_bytes, 1, kMaxLineBytes));
 }
 
 Status LineBlockReader::Fill() {
   while (complete_bytes_ == 0 && !at_end_) {
-    if (pending_.size() > kMaxLineBytes) {
-      return InvalidArgument(input_.path() + ":" + std::to_string(next_line_) + ": the line is longer than 64 MiB");
-    }
     const size_t before = pending_.size();
     pending_.resize(before + block_bytes_);
     const Result<size_t> got = input_.Read(std::span(pending_).subspan(before), next_line_ - 1);
     pending_.resize(before + (got.ok() ? *got : 0));
     RETURN_IF_ERROR(got.status());
     if (*got == 0) at_end_ = true;
-    const size_t newline = pending_.rfind('\n');
-    if (newline != std::string::npos) complete_bytes_ = newline + 1;
+    // Only the first line can be longer than the limit, because the others lie in the bytes of one read.
+    const size_t first_newline = pending_.find('\n', before);
+    if (std::min(first_newline, pending_.size()) > kMaxLineBytes) {
+      return InvalidArgument(input_.path() + ":" + std::to_string(next_line_) + ": the line is longer than 64 MiB");
+    }
+    if (first_newline != std::string::npos) complete_bytes_ = pending_.rfind('\n') + 1;
   }
   return Status();
 }

@@ -32,14 +32,18 @@ struct LineReader::State {
     return text;
   }
 
+  // Returns an error if the next line, of which the first `bytes` bytes have been read, is too long.
+  Status CheckLength(size_t bytes) const {
+    if (bytes <= kMaxLineBytes) return {};
+    return InvalidArgument(input.path() + ":" + std::to_string(line + 1) + ": the line is longer than 64 MiB");
+  }
+
   // Moves the remaining bytes to the start of the buffer and appends a chunk.
   Status Fill() {
     if (begin > 0) std::memmove(buffer.data(), buffer.data() + begin, end - begin);
     end -= begin;
     begin = 0;
-    if (end > kMaxLineBytes) {
-      return InvalidArgument(input.path() + ":" + std::to_string(line + 1) + ": the line is longer than 64 MiB");
-    }
+    RETURN_IF_ERROR(CheckLength(end));
     if (buffer.size() < end + kChunkBytes) buffer.resize(end + kChunkBytes);
     ASSIGN_OR_RETURN(const size_t got, input.Read(std::span(buffer).subspan(end, kChunkBytes), line));
     if (got == 0) at_end = true;
@@ -65,6 +69,7 @@ Result<std::optional<std::string_view>> LineReader::Next() {
     const size_t length = s.end - s.begin;
     if (const void* at = length == searched ? nullptr : std::memchr(from + searched, '\n', length - searched)) {
       const size_t line_length = static_cast<size_t>(static_cast<const char*>(at) - from);
+      RETURN_IF_ERROR(s.CheckLength(line_length));
       s.begin += line_length + 1;
       return std::optional(s.ConsumeLine(std::string_view(from, line_length)));
     }
