@@ -174,8 +174,9 @@ Status HostSession::EndConnection(const Status& status) {
   if (end_reason_.has_value()) return *end_reason_;
   input_.Close();
   for (const Deadline deadline = Deadline::After(kEndTimeout); !ssh_->Poll().has_value() && !deadline.HasPassed();) {
-    pollfd polled{ssh_->descriptor(), POLLIN, 0};
-    poll(&polled, 1, static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
+    ReadErrors();  // ssh cannot end while it waits for space in the pipe
+    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {error_.get(), POLLIN, 0}};
+    poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
   ReadErrors();
   const bool is_closed = status.code() == StatusCode::kUnavailable;
@@ -191,7 +192,9 @@ void HostSession::Close(Deadline deadline) {
     ReadErrors();
     if (!end_reason_.has_value() && !pipe_->Receive().ok())
       end_reason_ = Unavailable(host_.name + ": the connection was closed");
-    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0}, {end_reason_.has_value() ? -1 : output_.get(), POLLIN, 0}};
+    pollfd polled[] = {{ssh_->descriptor(), POLLIN, 0},
+                       {error_.get(), POLLIN, 0},
+                       {end_reason_.has_value() ? -1 : output_.get(), POLLIN, 0}};
     poll(polled, std::size(polled), static_cast<int>(std::chrono::ceil<milliseconds>(deadline.Remaining()).count()));
   }
   if (!end_reason_.has_value()) end_reason_ = Unavailable(host_.name + ": the connection was closed");

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "services/base/host_port.h"
+#include "services/runner/launch/host_session.h"
 #include "services/runner/launch/launch.h"
 #include "services/runner/launch/testing/fake_host.h"
 #include "services/telemetry/listen_socket.h"
@@ -54,6 +55,14 @@ TEST_F(LaunchFailureTest, TrainersThatFailOnHostResumeAsNewIncarnation) {
   const run::RunOutcome outcome = LaunchQuietly();
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_THAT(ReadArguments("trainer-1"), HasSubstr("--incarnation\n2\n"));
+}
+
+TEST_F(LaunchFailureTest, LongErrorsOfSshDoNotKeepItFromEnding) {
+  SetSshScript("cat > /dev/null\nhead -c 300000 /dev/zero | tr '\\000' x >&2\nexit 255\n");
+  const auto session = HostSession::Open({.name = "127.0.0.1"}, Connection().session);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  EXPECT_THAT((*session)->GiveUp(Unavailable("the pipe was closed")).message(),
+              HasSubstr("ssh to 127.0.0.1 failed: xxxx"));
 }
 
 TEST_F(LaunchFailureTest, ErrorsAndLogsComeFromHost) {
