@@ -439,11 +439,11 @@ class AttestTest(unittest.TestCase):
         self.assertEqual(self.related(document, "DEPENDS_ON"),
                          {("espalier", "espalier-core"), ("espalier", "espalier-trainer"), ("espalier", "espalier-trainer-cuda")})
 
-    def chart_provenance(self, path, status=0):
+    def chart_provenance(self, path, *words, status=0):
         folder, commit = self.repository()
         done = subprocess.run(
             [sys.executable, folder / "images/attest", "provenance", path, "--revision", commit, "--source",
-             "https://git.example.com/espalier", "--builder", "https://ci.example.com/espalier"],
+             "https://git.example.com/espalier", "--builder", "https://ci.example.com/espalier", *words],
             capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, status, done.stderr)
         return commit, (done.stderr if status else json.loads(done.stdout))
@@ -464,6 +464,10 @@ class AttestTest(unittest.TestCase):
             "sha256": digest_of(path.read_bytes()).removeprefix("sha256:")}}])
         self.assertEqual(statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["digest"], {"gitCommit": commit})
         self.assertIn("needs --revision", self.provenance(path, status=1))
+
+    def test_provenance_of_the_chart_takes_the_digest_of_a_registry(self):
+        _, statement = self.chart_provenance(self.chart(), "--digest", DIGEST)
+        self.assertEqual(statement["subject"][0]["digest"], {"sha256": DIGEST.removeprefix("sha256:")})
 
     @unittest.skipUnless(HELM, "ESPALIER_HELM is not set")
     def test_a_chart_that_helm_has_packaged_is_that_of_its_revision(self):

@@ -69,12 +69,13 @@ def image_provenance(image, record, pins, source, builder, digest=None):
                        "metadata": {"startedOn": record["started"], "finishedOn": record["finished"]}}})
 
 
-def chart_provenance(chart, revision, source, builder):
-    """The statement about a chart that chart.check_against_revision has compared with `revision`."""
+def chart_provenance(chart, revision, source, builder, digest=None):
+    """The statement about a chart that chart.check_against_revision has compared with `revision`. `digest`: that of the chart
+    in a registry; without it, the statement is about the archive."""
     definition = {
         "buildType": CHART_BUILD, "externalParameters": {"chart": "helm/espalier"}, "internalParameters": {},
         "resolvedDependencies": [_source(source, revision)]}
-    return statement(f"{chart.name}-{chart.version}.tgz", chart.sha256, SLSA,
+    return statement(f"{chart.name}-{chart.version}.tgz", digest or chart.sha256, SLSA,
                      {"buildDefinition": definition, "runDetails": {"builder": {"id": builder}}})
 
 
