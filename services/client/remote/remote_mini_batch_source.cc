@@ -53,18 +53,22 @@ Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingS
                            std::to_string(rpc::kMaxHeaderBytes) + ": sample in the trainer processes");
 }
 
-// Sleeps for `duration`, or until the stop is requested.
-void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
-  Mutex mutex;
-  MutexLock lock(&mutex);
-  mutex.AwaitBefore(Deadline::After(duration).OrStop(stop), [] { return false; });
-}
-
 }  // namespace
 
 std::chrono::milliseconds DelayAfterRound(uint64_t source, int round) {
   const uint64_t word = HashCombine(source, static_cast<uint64_t>(round));
   return DelayBefore(round, RetryPolicy{}, static_cast<uint32_t>(word));
+}
+
+void SleepUnlessStopped(std::chrono::milliseconds duration, const std::stop_token& stop_of_epoch,
+                        const std::stop_token& stop_of_call) {
+  std::stop_source stop;
+  const auto request_stop = [&stop] { stop.request_stop(); };
+  const std::stop_callback at_stop_of_epoch(stop_of_epoch, request_stop);
+  const std::stop_callback at_stop_of_call(stop_of_call, request_stop);
+  Mutex mutex;
+  MutexLock lock(&mutex);
+  mutex.AwaitBefore(Deadline::After(duration).OrStop(stop.get_token()), [] { return false; });
 }
 
 Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph::PartitionBook book,
@@ -213,7 +217,7 @@ Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) 
     if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
       const std::chrono::milliseconds delay = DelayAfterRound(number_, round);
       if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
-      SleepUnlessStopped(cancelled, delay);
+      SleepUnlessStopped(delay, cancelled, deadline.stop());
     }
   }
 }

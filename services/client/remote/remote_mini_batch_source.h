@@ -34,6 +34,9 @@ struct RemoteMiniBatchOptions {
 // Returns how long to wait after `round` rounds in which no sampler could be reached. `source` is the unique number of
 // the source: it determines the jitter, which spreads the retries of trainers that lost the samplers at the same time.
 std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
+// Sleeps for `duration`, or until one of the stops is requested.
+void SleepUnlessStopped(std::chrono::milliseconds duration, const std::stop_token& stop_of_epoch,
+                        const std::stop_token& stop_of_call);
 
 // One consumer at a time. An epoch ends after EpochPlan::num_steps if it is set; the samplers must have seeds for these
 // steps.

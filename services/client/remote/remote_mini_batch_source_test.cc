@@ -311,6 +311,17 @@ TEST(RemoteMiniBatchSourceTest, EndsOnStop) {
   EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
 }
 
+TEST(RemoteMiniBatchSourceTest, StopOfEpochOrOfCallEndsDelay) {
+  for (const bool of_epoch : {true, false}) {
+    std::stop_source epoch, call;
+    auto waiting = std::async(std::launch::async,
+                              [&] { SleepUnlessStopped(std::chrono::hours(1), epoch.get_token(), call.get_token()); });
+    (of_epoch ? epoch : call).request_stop();
+    EXPECT_EQ(waiting.wait_for(seconds(60)), std::future_status::ready) << of_epoch;
+    epoch.request_stop();
+  }
+}
+
 TEST(RemoteMiniBatchSourceTest, CancelEndsWait) {
   Samplers samplers(2);
   const auto remote = samplers.Open(samplers.Plan());
