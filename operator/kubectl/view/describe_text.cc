@@ -98,7 +98,8 @@ std::string PodText(const FailedPod& failed) {
   if (!pod.node.empty()) text += ", on node " + pod.node;
   for (const kube::ContainerState& container : pod.containers) {
     if (container.name == failed.container && container.restarts > 0) {
-      text += ", restarted " + std::to_string(container.restarts) + " times";
+      text +=
+          container.restarts == 1 ? ", restarted once" : ", restarted " + std::to_string(container.restarts) + " times";
     }
   }
   if (!pod.reason.empty()) text += "\n" + pod.reason;

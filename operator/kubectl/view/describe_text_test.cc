@@ -56,6 +56,17 @@ TEST(DescribeTextTest, ShowsTerminationMessageAndLogError) {
   EXPECT_THAT(text, HasSubstr("(the node does not answer)"));
 }
 
+TEST(DescribeTextTest, ShowsRestarts) {
+  const api::DistTraining training = testing::Parsed(testing::FailedJobJson());
+  for (const auto& [restarts, text] : {std::pair(1, ", restarted once\n"), std::pair(2, ", restarted 2 times\n")}) {
+    kube::Json pod = testing::OomKilledPodJson();
+    pod["status"]["containerStatuses"][0]["restartCount"] = restarts;
+    Explanation explanation{.training = training};
+    explanation.failed = FindFailedPod(training, {testing::Member(pod)});
+    EXPECT_THAT(DescribeText(explanation, testing::Now()), HasSubstr(text));
+  }
+}
+
 // The largest possible explanation.
 class WorstCase {
  public:
