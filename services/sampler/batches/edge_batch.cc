@@ -57,11 +57,11 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
   const std::optional<EdgeTypeId> reverse = plan.exclude_reverse;
   if (!reverse.has_value()) return {};
   if (!plan.exclude_batch) return InvalidArgument("the plan excludes the reverse edges of a batch, but not its edges");
-  RETURN_IF_ERROR(schema.CheckEdgeType(*reverse));
+  const std::string name = schema.EdgeType(plan.edge_type).Name();
+  RETURN_IF_ERROR(schema.CheckEdgeType(*reverse).While("the reverse edge type of '" + name + "'"));
   if (schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
       schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type)) {
-    return InvalidArgument("the reverse edge type does not reverse the node types of '" +
-                           schema.EdgeType(plan.edge_type).Name() + "'");
+    return InvalidArgument("the reverse edge type does not reverse the node types of '" + name + "'");
   }
   return {};
 }

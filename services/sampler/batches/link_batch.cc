@@ -348,10 +348,11 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
     if (column.empty()) return InvalidArgument("an edge column without a name");
   }
   for (const auto& [type, reverse] : links.types) {
+    if (!reverse.has_value()) continue;
     const std::string name = schema.EdgeType(type).Name();
-    if (reverse.has_value() &&
-        (reverse->value >= schema.num_edge_types() || schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
-         schema.DestinationOf(*reverse) != schema.SourceOf(type))) {
+    RETURN_IF_ERROR(schema.CheckEdgeType(*reverse).While("the reverse edge type of '" + name + "'"));
+    if (schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
+        schema.DestinationOf(*reverse) != schema.SourceOf(type)) {
       return InvalidArgument("the reverse edge type does not reverse the node types of '" + name + "'");
     }
   }

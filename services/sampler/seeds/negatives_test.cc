@@ -136,6 +136,8 @@ TEST(LinkPlanTest, RefusesInvalidEdgeTypesAndNumbersOfNegatives) {
   EXPECT_EQ(refusal(plan), "");
   link.reverse_type = EdgeTypeId(0);
   EXPECT_THAT(refusal(plan), HasSubstr("does not reverse the node types of 'p:c:p'"));
+  link.reverse_type = EdgeTypeId(3);
+  EXPECT_THAT(refusal(plan), HasSubstr("the reverse edge type of 'p:c:p': edge type 3 does not exist"));
   link.reverse_type.reset();
   plan.links()->negatives.count = 0;
   EXPECT_EQ(refusal(plan), "");
