@@ -25,7 +25,9 @@ struct TrainerFlags {
   uint32_t trainer_in_pod = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  std::string local_address;        // empty: the address from which this machine reaches the rendezvous
+  // Address of this machine at which it listens for other ranks. Empty, or if the host of the rendezvous is a loopback
+  // address: the address from which this machine reaches the rendezvous.
+  std::string local_address;
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
   // host:port on which this rank listens for other ranks. Empty: the port is that of the rendezvous at rank 0, a free
   // one at other ranks; the host is local_address. If local_address is empty or the rendezvous is on a loopback
