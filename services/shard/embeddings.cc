@@ -24,6 +24,10 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
          a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
+Status MakeOtherRunError(const sampler::TensorId& embedding) {
+  return Aborted("learnable rows '" + embedding.name + "' belong to another run that uses these servers");
+}
+
 Status MakeQueueFullError(const sampler::TensorId& embedding) {
   return Unavailable("too many requests to create or drop learnable rows '" + embedding.name + "' are waiting");
 }
@@ -38,7 +42,7 @@ Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId&
   const auto found = rows_.find(ToKey(embedding));
   if (found == rows_.end()) return NotFound("there are no learnable rows '" + embedding.name + "'");
   if (found->second->spec().id.creation == embedding.creation) return found->second;
-  return Aborted("learnable rows '" + embedding.name + "' belong to another run that uses these servers");
+  return MakeOtherRunError(embedding);
 }
 
 void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
@@ -84,6 +88,8 @@ Status Embeddings::CreateInTurn(const sampler::EmbeddingSpec& spec, Deadline dea
       if (!are_runs_known || known.id.creation == spec.id.creation) {
         return AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
       }
+      // A late message of a run whose rows were replaced or dropped must not remove the rows of the run that uses them.
+      if (tensors_.WasDropped(spec.id.creation)) return MakeOtherRunError(spec.id);
       other_run = std::move(found->second);
       rows_.erase(found);
     }

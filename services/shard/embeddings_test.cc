@@ -253,6 +253,7 @@ TEST_F(EmbeddingsTest, NewRunOfSameIncarnationStartsEmpty) {
   ASSERT_EQ(Create(of_run(2)).ToString(), "OK");
   EXPECT_TRUE(Create(of_run(2)).ok()) << "the other trainer";
   EXPECT_EQ(push(1, MakeGradients(0, 0, {}, 0)).code(), StatusCode::kAborted) << "a late message of the dead run";
+  EXPECT_EQ(Create(of_run(1)).code(), StatusCode::kAborted) << "another late message";
   embeddings().Drop(of_run(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
   ASSERT_TRUE(push(2, MakeGradients(0, 0, {LocalRowId(3)}, 1)).ok());
   ASSERT_TRUE(push(2, MakeGradients(0, 1, {}, 0)).ok());

@@ -393,6 +393,11 @@ void MutableTensors::Reduce(const sampler::TensorId& tensor, sampler::Reduction 
   done((**found).Reduce(reduction));
 }
 
+bool MutableTensors::WasDropped(uint64_t creation) const {
+  MutexLock lock(&mutex_);
+  return dropped_.contains(creation);
+}
+
 uint64_t MutableTensors::SizeBytes() const {
   MutexLock lock(&mutex_);
   return size_bytes_;

@@ -62,6 +62,8 @@ class MutableTensors final : public sampler::PartitionTensors {
   // have to fetch the ids first.
   Result<std::function<uint64_t(uint64_t row)>> MakeOriginalIdLookup(const sampler::RowSpace& rows)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns whether a tensor with this creation number was dropped lately, so that Create would create none with it.
+  bool WasDropped(uint64_t creation) const ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
  private:

@@ -75,8 +75,8 @@ class PartitionEmbeddings {
   // specification; AlreadyExists for another specification, or if a column or another tensor has the name. The first
   // Create of a newer incarnation drops all rows and tensors of the job's older incarnations before it allocates
   // memory; Aborted if a newer incarnation has created any rows or tensors. A Create of another run (id.creation) of
-  // the same incarnation replaces the rows that have the name; further reads and pushes of the run whose rows were
-  // replaced return Aborted.
+  // the same incarnation replaces the rows that have the name; further calls of the run whose rows were replaced return
+  // Aborted.
   virtual void Create(const EmbeddingSpec& spec, Deadline deadline, DoneStatus done) = 0;
   // Copies row rows[i], of EmbeddingSpec::dtype, to the sink as its row i. Waits until the rows have `version`;
   // DeadlineExceeded if they do not reach it in time, FailedPrecondition if they are past it. `rows` outlives the
