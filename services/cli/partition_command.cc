@@ -151,9 +151,9 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.triples = ToTripleOptions(flags.source);
   flags.pipeline.held_out = ToHeldOutEdges(flags.source);
   flags.pipeline.label_columns = flags.source.labels;
-  flags.pipeline.check_names = [&](const partitioner::GraphMetadata& names) {
-    return CheckLabels(flags.source, partitioner::ListColumnNames(names.node_columns),
-                       partitioner::ListColumnNames(names.edge_columns));
+  flags.pipeline.check_names = [&](const partitioner::GraphMetadata& metadata) {
+    return CheckLabels(flags.source, partitioner::ListColumnNames(metadata.node_columns),
+                       partitioner::ListColumnNames(metadata.edge_columns));
   };
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(ToProgressStyle(flags.out), stderr);

@@ -84,8 +84,8 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   format::SourceReadOptions options;
   options.meter = phase.meter();
   options.format = ToFormat(flags.format);
-  ASSIGN_OR_RETURN(format::LocatedSource place, format::FindGraphSource(flags.path, options.format, access));
-  ASSIGN_OR_RETURN(options.path, place.Path());
+  ASSIGN_OR_RETURN(format::LocatedSource source, format::FindGraphSource(flags.path, options.format, access));
+  ASSIGN_OR_RETURN(options.path, source.Path());
   options.threads = threads;
   options.triples = ToTripleOptions(flags);
   options.labels.labels = flags.labels;

@@ -140,9 +140,9 @@ class Pipeline {
   Result<std::string> ComputeKey() {
     RETURN_IF_ERROR(StartPhase("digesting"));
     const format::SourceReadOptions source = SourceOptions();
-    ASSIGN_OR_RETURN(format::LocatedSource place,
+    ASSIGN_OR_RETURN(format::LocatedSource graph_source,
                      format::FindGraphSource(graph_.source.uri, source.format, options_.access));
-    source_.emplace(std::move(place));
+    source_.emplace(std::move(graph_source));
     PartitionKeyInput input;
     ASSIGN_OR_RETURN(input.source_digest, format::GraphSourceDigest(*source_, source));
     if (has_assignment()) {
@@ -207,8 +207,8 @@ class Pipeline {
     return PreprocessSource(std::move(source));
   }
 
-  Status CheckNames(const GraphMetadata& names) {
-    const Status known = options_.check_names ? options_.check_names(names) : Status();
+  Status CheckNames(const GraphMetadata& metadata) {
+    const Status known = options_.check_names ? options_.check_names(metadata) : Status();
     has_unknown_names_ = !known.ok();
     return known;
   }

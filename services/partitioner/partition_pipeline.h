@@ -48,7 +48,7 @@ struct PartitionPipelineOptions {
   std::optional<GroupOptions> group = {};
   // Checks whether the graph has the types, columns and splits that the caller needs. Called before the graph is cut,
   // and for a partitioning that is reused. PartitionGraph returns its error. Null: no check.
-  std::function<Status(const GraphMetadata& names)> check_names = nullptr;
+  std::function<Status(const GraphMetadata& metadata)> check_names = nullptr;
   // Checks the values that RecordValues (checks/value_facts.h) found in the source, or those recorded in the manifest
   // of a partitioning that is reused. Called after check_names; in a group, only rank 0 checks the source. Null: no
   // check.

@@ -403,9 +403,9 @@ TEST_F(PartitionPipelineTest, MissingNamesFailBeforeCut) {
   const job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
   const Status missed = InvalidArgument("papers have no split 'random'");
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphMetadata& names) {
-    EXPECT_TRUE(names.node_splits[1].contains("public"));
-    return names.node_splits[1].contains("random") ? Status() : missed;
+  options.check_names = [&](const GraphMetadata& metadata) {
+    EXPECT_TRUE(metadata.node_splits[1].contains("public"));
+    return metadata.node_splits[1].contains("random") ? Status() : missed;
   };
   std::vector<std::string> phases;
   const auto note = [&](std::string_view phase, double fraction) {
@@ -429,8 +429,8 @@ TEST_F(PartitionPipelineTest, PartitioningHasNamesOfSource) {
   graph.source.uri = (folder_ / "links").string();
   std::vector<GraphMetadata> seen;
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphMetadata& names) {
-    seen.push_back(names);
+  options.check_names = [&](const GraphMetadata& metadata) {
+    seen.push_back(metadata);
     return Status();
   };
   ASSERT_TRUE(Run(graph, options).ok());
@@ -466,8 +466,8 @@ TEST_F(PartitionPipelineTest, PartitioningRecordsColumnsWithMissingValues) {
   options.label_columns = {"score", "kept"};
   ASSERT_TRUE(Run(graph, options).ok());
   GraphMetadata reused;
-  options.check_names = [&](const GraphMetadata& names) {
-    reused = names;
+  options.check_names = [&](const GraphMetadata& metadata) {
+    reused = metadata;
     return Status();
   };
   ASSERT_TRUE(Run(graph, options)->reused);

@@ -27,8 +27,8 @@ TEST(ReusedWeightsTest, ReusedPartitioningReportsInvalidWeights) {
   graph.partitions.count = 2;
   GraphMetadata seen;
   PartitionPipelineOptions options;
-  options.check_names = [&](const GraphMetadata& names) {
-    seen = names;
+  options.check_names = [&](const GraphMetadata& metadata) {
+    seen = metadata;
     return Status();
   };
   for (const bool is_reused : {false, true}) {

@@ -106,19 +106,19 @@ Result<std::string> LocatedSource::Digest(const std::string& what,
 
 Result<LocatedSource> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
   ASSIGN_OR_RETURN(FileFilter is_of_graph, MakeGraphFileFilter(format, uri, access));
-  Result<LocatedSource> place = LocatedSource::Find(uri, access, std::move(is_of_graph));
-  if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
+  Result<LocatedSource> source = LocatedSource::Find(uri, access, std::move(is_of_graph));
+  if (source.ok() || source.status().code() != StatusCode::kNotFound) return source;
   const std::string other = DescribeOtherFormat(uri, access);
-  return NotFound(place.status().message() + ": format " + ToString(format) + " expects " + DescribeExpected(format) +
+  return NotFound(source.status().message() + ": format " + ToString(format) + " expects " + DescribeExpected(format) +
                   (other.empty() ? "; data sets are not downloaded by name" : other));
 }
 
-Result<std::string> GraphSourceDigest(LocatedSource& place, SourceReadOptions options) {
+Result<std::string> GraphSourceDigest(LocatedSource& source, SourceReadOptions options) {
   // For these formats the cache may contain digests by earlier versions, which ignored edge ids in splits
   // (SourceDigest). The key differs, so that they are not found.
   const bool may_have_edge_ids = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
   const std::string what = (may_have_edge_ids ? "numbered graph " : "graph ") + DigestedOptions(options);
-  return place.Digest(what, [&](const std::string& path) {
+  return source.Digest(what, [&](const std::string& path) {
     options.path = path;
     return SourceDigest(options);
   });

@@ -47,7 +47,7 @@ class LocatedSource {
 // the files of another format.
 Result<LocatedSource> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access);
 
-// Returns SourceDigest for the files at `place`. Ignores options.path.
-Result<std::string> GraphSourceDigest(LocatedSource& place, SourceReadOptions options);
+// Returns SourceDigest for the files of `source`. Ignores options.path.
+Result<std::string> GraphSourceDigest(LocatedSource& source, SourceReadOptions options);
 
 }  // namespace espalier::format

@@ -63,12 +63,12 @@ class LocatedSourceTest : public ::testing::Test {
     return FindGraphSource(uri, format, access_);
   }
   Result<std::string> Digest(const std::string& uri = kUri) {
-    ASSIGN_OR_RETURN(LocatedSource place, Find(uri));
-    return GraphSourceDigest(place, {.format = SourceFormat::kOgb});
+    ASSIGN_OR_RETURN(LocatedSource source, Find(uri));
+    return GraphSourceDigest(source, {.format = SourceFormat::kOgb});
   }
   Result<std::string> Path(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
-    ASSIGN_OR_RETURN(LocatedSource place, Find(uri, format));
-    return place.Path();
+    ASSIGN_OR_RETURN(LocatedSource source, Find(uri, format));
+    return source.Path();
   }
 
   const testing::TemporaryFolder local_, cache_;
@@ -167,10 +167,10 @@ TEST_F(LocatedSourceTest, ReadsAnUnchangedSourceOnce) {
 
 TEST_F(LocatedSourceTest, ReadsAnUnchangedLocalSourceOnce) {
   const auto digest = [&] {
-    auto place = Find(local_.path());
+    auto source = Find(local_.path());
     int computed = 0;
-    EXPECT_TRUE(place.ok()) << place.status().ToString();
-    const auto answer = place->Digest("what", [&](const std::string& path) -> Result<std::string> {
+    EXPECT_TRUE(source.ok()) << source.status().ToString();
+    const auto answer = source->Digest("what", [&](const std::string& path) -> Result<std::string> {
       ++computed;
       return Sha256Hex(Contents(path + "/raw/edge.csv.gz"));
     });
@@ -223,9 +223,9 @@ TEST_F(LocatedSourceTest, ReportsSourceChangedDuringRead) {
 TEST_F(LocatedSourceTest, DropsCopyOfObjectThatChangedTemporarily) {
   const std::string key = "graphs/triangle/raw/edge.csv.gz";
   const std::string right = *store_.Get(key);
-  LocatedSource place = *Find();
+  LocatedSource source = *Find();
   Put(key, std::string(right.size(), 'x'));
-  EXPECT_EQ(place.Path().status().code(), StatusCode::kAborted);
+  EXPECT_EQ(source.Path().status().code(), StatusCode::kAborted);
   Put(key, right);
   const auto path = Path();
   ASSERT_TRUE(path.ok()) << path.status().ToString();

@@ -46,10 +46,10 @@ graph::SourceGraph LibraryWithWeights() {
 std::vector<std::string> Misfits(const graph::SourceGraph& source, const Settings& settings,
                                  TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  const GraphMetadata names = *CollectMetadata(source, job.training.graph);
-  EXPECT_THAT(FindUnknownNames(job.training, trained_by, names), IsEmpty());
+  const GraphMetadata metadata = *CollectMetadata(source, job.training.graph);
+  EXPECT_THAT(FindUnknownNames(job.training, trained_by, metadata), IsEmpty());
   std::vector<std::string> texts;
-  for (const FieldError& error : FindMisfits(job.training, trained_by, names)) {
+  for (const FieldError& error : FindMisfits(job.training, trained_by, metadata)) {
     texts.push_back(error.path + ": " + error.message);
   }
   return texts;

@@ -37,10 +37,10 @@ graph::SourceGraph Library() {
 // Returns "path: message" of each name that does not exist.
 std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::DistTraining training = LibraryJob(settings).training;
-  const Result<GraphMetadata> names = CollectMetadata(Library(), training.graph);
-  ESPALIER_CHECK(names.ok()) << names.status().ToString();
+  const Result<GraphMetadata> metadata = CollectMetadata(Library(), training.graph);
+  ESPALIER_CHECK(metadata.ok()) << metadata.status().ToString();
   std::vector<std::string> texts;
-  for (const FieldError& unknown : FindUnknownNames(training, trained_by, *names)) {
+  for (const FieldError& unknown : FindUnknownNames(training, trained_by, *metadata)) {
     texts.push_back(unknown.path + ": " + unknown.message);
   }
   return texts;
@@ -179,13 +179,13 @@ TEST(DocumentNamesTest, ProgramsMayUsePartsOfTraining) {
 
 TEST(DocumentNamesTest, ReportsPositionOfEachName) {
   const job::ParsedJob job = LibraryJob({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
-  const GraphMetadata names = *CollectMetadata(Library(), job.training.graph);
-  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, names);
+  const GraphMetadata metadata = *CollectMetadata(Library(), job.training.graph);
+  const Status wrong = CheckDocument(job, TrainedBy::kEspalier, metadata);
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), AllOf(StartsWith("--set training.task.split: spec.training.task.split: node type"),
                                      HasSubstr("\n--set training.inputs[0].features: spec.training.inputs[0]."
                                                "features[0]: node type")));
-  EXPECT_TRUE(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, names).ok());
+  EXPECT_TRUE(CheckDocument(LibraryJob({}), TrainedBy::kEspalier, metadata).ok());
 
   graph::SourceGraph other = Library();
   other.nodes[1].columns.erase("topic");

@@ -17,17 +17,17 @@ namespace {
 
 // Returns metadata with empty entries for all types.
 GraphMetadata MakeEmptyMetadata(graph::GraphSchema schema) {
-  GraphMetadata names;
-  names.node_columns.resize(schema.num_node_types());
-  names.node_splits.resize(schema.num_node_types());
-  names.node_labels.resize(schema.num_node_types());
-  names.edge_columns.resize(schema.num_edge_types());
-  names.edge_splits.resize(schema.num_edge_types());
-  names.edge_labels.resize(schema.num_edge_types());
-  names.num_nodes.resize(schema.num_node_types());
-  names.num_edges.resize(schema.num_edge_types());
-  names.schema = std::move(schema);
-  return names;
+  GraphMetadata metadata;
+  metadata.node_columns.resize(schema.num_node_types());
+  metadata.node_splits.resize(schema.num_node_types());
+  metadata.node_labels.resize(schema.num_node_types());
+  metadata.edge_columns.resize(schema.num_edge_types());
+  metadata.edge_splits.resize(schema.num_edge_types());
+  metadata.edge_labels.resize(schema.num_edge_types());
+  metadata.num_nodes.resize(schema.num_node_types());
+  metadata.num_edges.resize(schema.num_edge_types());
+  metadata.schema = std::move(schema);
+  return metadata;
 }
 
 using Headers = std::map<std::string, ColumnHeader>;
@@ -67,20 +67,20 @@ void AddEdgeSplits(const graph::SourceGraph& source, uint16_t type, std::map<std
 }
 
 // Adds the out-degree columns that partitions will have.
-void AddOutDegrees(GraphMetadata* names) {
-  for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
+void AddOutDegrees(GraphMetadata* metadata) {
+  for (uint16_t type = 0; type < metadata->schema.num_edge_types(); ++type) {
     const EdgeTypeId edge_type(type);
-    names->node_columns[names->schema.SourceOf(edge_type).value].emplace(
-        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)),
+    metadata->node_columns[metadata->schema.SourceOf(edge_type).value].emplace(
+        graph::OutDegreeColumnName(metadata->schema.EdgeType(edge_type)),
         ColumnHeader{.dtype = DType::kU32, .row_shape = {}});
   }
 }
 
 void AddSourceColumns(const std::vector<std::string>& source_columns, const graph::SourceGraph& source,
-                      GraphMetadata* names) {
-  for (uint16_t type = 0; type < names->edge_columns.size(); ++type) {
-    const NodeTypeId source_type = names->schema.SourceOf(EdgeTypeId(type));
-    const Headers& of_sources = names->node_columns[source_type.value];
+                      GraphMetadata* metadata) {
+  for (uint16_t type = 0; type < metadata->edge_columns.size(); ++type) {
+    const NodeTypeId source_type = metadata->schema.SourceOf(EdgeTypeId(type));
+    const Headers& of_sources = metadata->node_columns[source_type.value];
     for (const std::string& name : source_columns) {
       const auto column = of_sources.find(name);
       const bool is_id = name == graph::kOriginalIdColumn;
@@ -88,7 +88,7 @@ void AddSourceColumns(const std::vector<std::string>& source_columns, const grap
       const ColumnHeader header =
           is_id ? ColumnHeader{.dtype = partition::WidthFor(source.nodes[source_type.value].count), .row_shape = {}}
                 : column->second;
-      names->edge_columns[type].emplace(graph::SourceColumnName(name), header);
+      metadata->edge_columns[type].emplace(graph::SourceColumnName(name), header);
     }
   }
 }
@@ -123,50 +123,50 @@ Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const jo
   Result<graph::GraphSchema> schema = source.schema;
   if (makes_relations) schema = graph::WithReverseRelations(source.schema).While("adding reverse relations");
   if (!schema.ok()) return std::move(schema).status();
-  GraphMetadata names = MakeEmptyMetadata(*std::move(schema));
+  GraphMetadata metadata = MakeEmptyMetadata(*std::move(schema));
   for (size_t type = 0; type < source.nodes.size(); ++type) {
-    names.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
-    names.num_nodes[type] = source.nodes[type].count;
+    metadata.node_columns[type] = MakeHeaders(source.nodes[type].columns, labels);
+    metadata.num_nodes[type] = source.nodes[type].count;
   }
   for (const auto& [name, by_type] : source.splits) {
-    for (uint16_t type = 0; type < names.node_splits.size(); ++type) {
+    for (uint16_t type = 0; type < metadata.node_splits.size(); ++type) {
       const auto split = by_type.find(type);
-      if (split != by_type.end()) names.node_splits[type].emplace(name, CountParts(split->second));
+      if (split != by_type.end()) metadata.node_splits[type].emplace(name, CountParts(split->second));
     }
   }
   for (uint16_t type = 0; type < source.edges.size(); ++type) {
     const Headers columns = MakeHeaders(source.edges[type].columns, labels);
     const graph::CanonicalEdgeType& named = source.schema.EdgeType(EdgeTypeId(type));
-    for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations, names.schema)) {
-      names.edge_columns[made.value].insert(columns.begin(), columns.end());
-      names.num_edges[made.value] += source.edges[type].num_edges();
-      AddEdgeSplits(source, type, &names.edge_splits[made.value]);
+    for (const EdgeTypeId made : ListDerivedEdgeTypes(named, makes_relations, metadata.schema)) {
+      metadata.edge_columns[made.value].insert(columns.begin(), columns.end());
+      metadata.num_edges[made.value] += source.edges[type].num_edges();
+      AddEdgeSplits(source, type, &metadata.edge_splits[made.value]);
     }
   }
-  AddSourceColumns(graph.partitions.source_columns, source, &names);
-  AddOutDegrees(&names);
-  return names;
+  AddSourceColumns(graph.partitions.source_columns, source, &metadata);
+  AddOutDegrees(&metadata);
+  return metadata;
 }
 
 GraphMetadata CollectMetadata(const format::Manifest& manifest) {
-  GraphMetadata names = MakeEmptyMetadata(manifest.book.schema());
+  GraphMetadata metadata = MakeEmptyMetadata(manifest.book.schema());
   for (size_t type = 0; type < manifest.node_columns.size(); ++type) {
-    names.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
-    names.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
+    metadata.node_columns[type] = MakeHeaders(manifest.node_columns[type]);
+    metadata.num_nodes[type] = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
   }
   for (size_t type = 0; type < manifest.edge_columns.size(); ++type) {
-    names.edge_columns[type] = MakeHeaders(manifest.edge_columns[type]);
-    names.num_edges[type] = manifest.book.num_edges(EdgeTypeId(static_cast<uint16_t>(type)));
+    metadata.edge_columns[type] = MakeHeaders(manifest.edge_columns[type]);
+    metadata.num_edges[type] = manifest.book.num_edges(EdgeTypeId(static_cast<uint16_t>(type)));
   }
   for (const format::SplitEntry& split : manifest.splits) {
-    names.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
-    names.node_labels[split.node_type].emplace(split.name, split.labels);
+    metadata.node_splits[split.node_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    metadata.node_labels[split.node_type].emplace(split.name, split.labels);
   }
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
-    names.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
-    names.edge_labels[split.edge_type].emplace(split.name, split.labels);
+    metadata.edge_splits[split.edge_type].emplace(split.name, PartSizes{split.train, split.validation, split.test});
+    metadata.edge_labels[split.edge_type].emplace(split.name, split.labels);
   }
-  return names;
+  return metadata;
 }
 
 std::vector<std::set<std::string>> ListColumnNames(const std::vector<Headers>& columns) {

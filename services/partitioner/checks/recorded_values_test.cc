@@ -40,17 +40,17 @@ const job::ParsedJob& WeightedJob() {
   return job;
 }
 
-Status CheckRecorded(const GraphMetadata& names) {
-  return CheckRecordedValues(WeightedJob().training, TrainedBy::kEspalier, names);
+Status CheckRecorded(const GraphMetadata& metadata) {
+  return CheckRecordedValues(WeightedJob().training, TrainedBy::kEspalier, metadata);
 }
 
 TEST(RecordedValuesTest, WeightsAreRefused) {
   graph::SourceGraph source = SmallLibrary();
   const auto check = [&](std::vector<float> strength) {
     source.edges[1].columns["strength"] = Tensor::FromVector(std::move(strength));
-    GraphMetadata names = *CollectMetadata(source, WeightedJob().training.graph);
-    RecordValues(source, {.threads = 2}, &names);
-    return CheckRecorded(names);
+    GraphMetadata metadata = *CollectMetadata(source, WeightedJob().training.graph);
+    RecordValues(source, {.threads = 2}, &metadata);
+    return CheckRecorded(metadata);
   };
   EXPECT_EQ(check({0, 0.5F, 1}), Status());
   const Status negative = check({1, -2.5F, 1});
@@ -64,26 +64,26 @@ TEST(RecordedValuesTest, WeightsAreRefused) {
 }
 
 TEST(RecordedValuesTest, RefusesMissingValuesInComputations) {
-  GraphMetadata names = *CollectMetadata(SmallLibrary(), WeightedJob().training.graph);
-  names.node_columns[1].at("topic").lacks_values = true;
-  EXPECT_EQ(CheckRecorded(names), Status()) << "labels may";
-  names.edge_columns[1].at("strength").lacks_values = true;
-  EXPECT_THAT(CheckRecorded(names).message(),
+  GraphMetadata metadata = *CollectMetadata(SmallLibrary(), WeightedJob().training.graph);
+  metadata.node_columns[1].at("topic").lacks_values = true;
+  EXPECT_EQ(CheckRecorded(metadata), Status()) << "labels may";
+  metadata.edge_columns[1].at("strength").lacks_values = true;
+  EXPECT_THAT(CheckRecorded(metadata).message(),
               StartsWith("spec.training.sampling.weight: column 'strength' of edge type 'paper:cites:paper' lacks "
                          "values: some are NaN; only label"));
-  names.node_columns[1].at("feat").lacks_values = true;
-  EXPECT_THAT(CheckRecorded(names).message(),
+  metadata.node_columns[1].at("feat").lacks_values = true;
+  EXPECT_THAT(CheckRecorded(metadata).message(),
               StartsWith("spec.training.inputs[0].features[0]: column 'feat' of node type 'paper' lacks values"));
-  EXPECT_EQ(CheckRecordedValues(WeightedJob().training, TrainedBy::kProgram, names), Status());
+  EXPECT_EQ(CheckRecordedValues(WeightedJob().training, TrainedBy::kProgram, metadata), Status());
 }
 
 TEST(RecordedValuesTest, EachKindOfTaskHasItsRulesForLabels) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const auto expect = [](const graph::SourceGraph& source, const Settings& settings, const std::string& words) {
     const job::ParsedJob job = LibraryJob(settings);
-    GraphMetadata names = *CollectMetadata(source, job.training.graph);
-    RecordValues(source, {.labels = {.labels = {"topic"}}, .threads = 2}, &names);
-    const Status checked = CheckRecordedValues(job.training, TrainedBy::kEspalier, names);
+    GraphMetadata metadata = *CollectMetadata(source, job.training.graph);
+    RecordValues(source, {.labels = {.labels = {"topic"}}, .threads = 2}, &metadata);
+    const Status checked = CheckRecordedValues(job.training, TrainedBy::kEspalier, metadata);
     EXPECT_EQ(checked.ok(), words.empty()) << checked.ToString();
     EXPECT_THAT(checked.message(), HasSubstr(words));
   };
@@ -120,9 +120,9 @@ TEST(RecordedValuesTest, ChecksOnlyLabelsOfEdgesInSplit) {
   sold.train = {.sources = {0}, .destinations = {1}, .edge_ids = {0}};
   sold.validation = {.sources = {1}, .destinations = {2}, .edge_ids = {1}};
   const auto check = [&] {
-    GraphMetadata names = *CollectMetadata(source, job.training.graph);
-    RecordValues(source, {.labels = {.labels = {"stars"}}, .threads = 2}, &names);
-    return CheckRecordedValues(job.training, TrainedBy::kEspalier, names);
+    GraphMetadata metadata = *CollectMetadata(source, job.training.graph);
+    RecordValues(source, {.labels = {.labels = {"stars"}}, .threads = 2}, &metadata);
+    return CheckRecordedValues(job.training, TrainedBy::kEspalier, metadata);
   };
   EXPECT_THAT(check().message(), HasSubstr("row 1 of column 'stars' of edge type 'paper:cites:paper' is -7: expected"));
   sold.validation = {.sources = {2}, .destinations = {0}, .edge_ids = {2}};

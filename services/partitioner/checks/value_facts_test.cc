@@ -45,14 +45,14 @@ graph::SourceGraph Ring() {
 Status Check(const graph::SourceGraph& source, const Settings& settings = {},
              TrainedBy trained_by = TrainedBy::kEspalier) {
   const job::ParsedJob job = LibraryJob(settings);
-  GraphMetadata names = *CollectMetadata(source, job.training.graph);
-  EXPECT_TRUE(CheckDocument(job, trained_by, names).ok()) << CheckDocument(job, trained_by, names).ToString();
+  GraphMetadata metadata = *CollectMetadata(source, job.training.graph);
+  EXPECT_TRUE(CheckDocument(job, trained_by, metadata).ok()) << CheckDocument(job, trained_by, metadata).ToString();
   RecordValues(source,
                {.labels = {.labels = {job.training.training.task.label}},
                 .preprocess = job.training.graph.preprocess,
                 .threads = 2},
-               &names);
-  return CheckRecordedValues(job.training, trained_by, names);
+               &metadata);
+  return CheckRecordedValues(job.training, trained_by, metadata);
 }
 
 const Settings kWeighted = {{"training.sampling.weight", "strength"}};

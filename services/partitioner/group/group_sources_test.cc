@@ -92,8 +92,8 @@ TEST_F(GroupSourcesTest, OgbTextWhoseLabelsLackValues) {
 TEST_F(GroupSourcesTest, AllEndIfCallerRefusesMissingValues) {
   WriteOgb();
   WriteLines("raw/node-label.csv", 120, [](size_t i) { return i == 3 ? "nan" : std::to_string(i % 5); });
-  check_values_ = [](const GraphMetadata& names) {
-    const bool lacks_values = names.node_columns[0].at("node-label").lacks_values;
+  check_values_ = [](const GraphMetadata& metadata) {
+    const bool lacks_values = metadata.node_columns[0].at("node-label").lacks_values;
     return lacks_values ? InvalidArgument("node-label lacks values") : Status();
   };
   for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
