@@ -149,6 +149,20 @@ class StoreQuirks(Scenario):
             self.assertIn(f"spec.training.model.uri: s3://tests/{name} {words}", done.stderr)
             self.assertNotIn("phase started", done.stderr)
 
+    def test_a_trainer_without_its_bucket_has_a_wrong_document(self):
+        self.start_store("bucket=tests")
+        done = espalier("partition", CORA, "--format", "OGB", "--count", 1, "--algorithm", "Random", "--output",
+                        self.dir / "cut")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        document = job(CORA, "OGB", training__epochs=1,
+                       training__task={"type": "NodeClassification", "label": "node-label", "split": "public"})
+        for flag in ("--output", "--checkpoints"):
+            done = subprocess.run([str(BIN / "espalier-trainer"), "--job", str(self.write_job(document)), "--partitions",
+                                   str(next((self.dir / "cut").glob("*/manifest.json")).parent), flag, "s3://nowhere/run"],
+                                  env=self.environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("NoSuchBucket", done.stderr)
+
     def test_a_store_without_checksums_in_another_region(self):
         self.start_store("no-checksums,no-checksum-mode,region=eu-central-1")
         done = self.partition()

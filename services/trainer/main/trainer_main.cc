@@ -81,7 +81,8 @@ int Main(int argc, char** argv) {
   const Result<storage::StoreSettings> stores = storage::ParseStoreSettings(ReadEnvironment());
   if (!stores.ok()) return telemetry::Fail(stores.status(), ExitCode::kBadDocument);
   const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math, device->device);
-  return ended.ok() ? static_cast<int>(*ended) : telemetry::Fail(ended.status(), ToExitCode(ended.status().code()));
+  return ended.ok() ? static_cast<int>(*ended)
+                    : telemetry::Fail(ended.status(), FindExitCode(ended.status(), flags, *stores));
 }
 
 }  // namespace
