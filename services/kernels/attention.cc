@@ -29,8 +29,8 @@ void ForEdges(const Segments& segments, const Body& body) {
   });
 }
 
-// Computes out[row, :] = sum over the row's edges k of values[positions[k], :], f32 [rows, heads]. Empty positions:
-// values[k, :].
+// Computes out[row, :] = sum over the row's edges k of values[positions[k], :], f32 [rows, heads]. If `positions`
+// is empty, sums values[k, :].
 void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int64_t heads, const float* values,
                   float* out) {
   ForSegmentRanges(rows.indptr, [&](int64_t begin, int64_t end) {

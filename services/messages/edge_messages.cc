@@ -54,12 +54,13 @@ Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors>
   ASSIGN_OR_RETURN(edges.destinations, ToRowNumbers(tensors[1], count, num_seeds, "destinations of labeled edges"));
   const Tensor& labels = tensors[2];
   if (labels.shape().empty() || static_cast<uint64_t>(labels.num_rows()) != count) {
-    return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString());
+    return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString() +
+                           ", expected one row for each edge");
   }
   // Reading any byte other than 0 and 1 as a bool is undefined behavior.
   const auto is_invalid_bool = [](std::byte byte) { return byte > std::byte{1}; };
   if (labels.dtype() == DType::kBool && std::ranges::any_of(labels.byte_span(), is_invalid_bool)) {
-    return InvalidArgument("labels of edges are BOOL, but neither 0 nor 1");
+    return InvalidArgument("BOOL labels of edges contain a byte other than 0 and 1");
   }
   edges.labels = labels;
   return edges;

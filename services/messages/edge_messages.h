@@ -22,9 +22,9 @@ Result<sampler::EdgePlan> DecodeEdgePlan(const minibatch::v1::EdgePlan& edges);
 // Appends the tensors of a batch's edges, in the order that the message MiniBatch documents.
 void EncodeEdgeSeeds(const sampler::EdgeSeeds& edges, std::vector<Tensor>* tensors);
 // Returns the edges of a batch. Their endpoints are row numbers among the seeds of all node types (sampler::LinkSeeds);
-// `num_seeds` is the number of these seeds. Untrusted input: InvalidArgument for wrong sizes, for row numbers that are
-// out of range, so that a loss function may index with them, and for invalid BOOL labels. The code that reads the
-// labels checks their dtype and all other values.
+// `num_seeds` is the number of these seeds. Untrusted input: InvalidArgument for wrong sizes, for row numbers out of
+// range (a loss function uses them as indices without checks), and for BOOL labels other than 0 and 1. The code that
+// reads the labels checks their dtype, and their values if they are not BOOL.
 Result<sampler::EdgeSeeds> DecodeEdgeSeeds(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds);
 
 }  // namespace espalier::messages

@@ -1,5 +1,5 @@
-// Encodes and decodes the requests of a hop, which are sent to one partition, and their responses, as messages of the
-// gRPC service GraphStore. Pure functions.
+// Encodes and decodes the requests of one hop to one partition, and their responses, as messages of the gRPC service
+// GraphStore. Pure functions.
 #pragma once
 
 #include <vector>

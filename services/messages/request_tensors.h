@@ -1,5 +1,5 @@
-// Tensors of requests as typed arrays. The functions that return ids check dtype and number of dimensions, with
-// InvalidArgument; the code that answers the request checks the ids.
+// Tensors of requests as typed arrays. The functions that return ids return InvalidArgument for a wrong dtype or
+// number of dimensions; the code that answers the request checks the ids.
 #pragma once
 
 #include <string>

@@ -104,7 +104,7 @@ Result<sampler::PartitionSeeds> DecodeSeedsReply(const grpc::ByteBuffer& reply, 
   const size_t expected = at_ids + (query.want_edge_ids ? 1 : 0);
   if (tensors.size() != expected || tensors[0].dtype() != DType::kU32) {
     return InvalidArgument("the server's seeds are " + std::to_string(tensors.size()) + " tensors, expected " +
-                           std::to_string(expected) + ", the first of them positions (U32)");
+                           std::to_string(expected) + " of which the first is U32 (positions)");
   }
   const auto count = static_cast<uint64_t>(tensors[0].num_elements());
   RETURN_IF_ERROR(CheckIds(tensors[0], count, query.batch_size, "seed positions"));

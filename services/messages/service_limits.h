@@ -13,10 +13,11 @@ struct ServiceLimits {
   int32_t max_fanout = 1 << 20;           // the fan-out -1 (all in-edges) is always allowed
   uint64_t max_rows = uint64_t{1} << 24;  // nodes or edges in one request; may be set to at most 2^28
   uint64_t max_reply_bytes = rpc::kMaxMessageBytes;
-  uint32_t max_relations = 1 << 16;  // of one hop, so that the response's header stays below its limit
+  // Relations of one hop, so that the response's header stays below its limit. Also edge types of one link plan.
+  uint32_t max_relations = 1 << 16;
   uint32_t max_trainers = 1 << 16;
-  // Limit of the number of edges that a mini-batch could draw, computed from fan-outs and batch size, so that excessive
-  // requests are refused before any work.
+  // Limit of the number of edges that a mini-batch could draw. This number is computed from fan-outs and batch size, so
+  // that excessive requests are refused before any work.
   uint64_t max_draws_per_batch = uint64_t{1} << 30;
   uint32_t max_layers = 64;                      // of a mini-batch
   uint32_t max_edge_columns = 64;                // columns whose rows are sent with a mini-batch's edges

@@ -1,4 +1,4 @@
-// The width of IDs and offsets in a partition, which depends on the number of nodes or edges that they count.
+// The width of IDs and offsets in a partition, which depends on the number of nodes or edges.
 #pragma once
 
 #include <cstdint>

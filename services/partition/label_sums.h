@@ -33,8 +33,8 @@ class LabelSums {
     mask_ = static_cast<uint32_t>(capacity - 1);
   }
 
-  // Adds the weight to the sum of the label. `label` must not be 2^32 - 1, and at most `max_labels` distinct labels may
-  // be added after a Reset, which must come first.
+  // Adds the weight to the sum of the label. Reset must be called first; at most `max_labels` distinct labels may be
+  // added after it. `label` must not be 2^32 - 1.
   void Add(uint32_t label, uint32_t weight) {
     uint32_t at = (label * kMultiplier) >> shift_;
     while (slots_[at].label != label) {

@@ -1,4 +1,5 @@
-// Sums the arrays that each phase holds at a time. Arrays that do not grow with the graph are covered by one constant.
+// Sums the sizes of the arrays that exist at the same time in each phase. Arrays that do not grow with the graph are
+// covered by one constant.
 #include "services/partition/memory_need.h"
 
 #include <algorithm>

@@ -27,9 +27,9 @@ Status CheckFitsMetis(const MetisSize& size);
 Status CheckTotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
 // Returns InvalidArgument if CheckFitsMetis would reject every graph whose degrees have this sum and this greatest
-// common divisor. Degrees count parallel edges individually. METIS counts m parallel edges as one neighbor of weight m,
-// or without a weight if m is the same for all neighbors; then m divides every degree. So a graph can fit only if the
-// sum, or the sum divided by the divisor, is within the limit.
+// common divisor. Degrees count parallel edges individually. METIS gets m parallel edges as one neighbor of weight m.
+// If m is the same for all neighbors, METIS gets no weights, and m divides every degree. So a graph can fit only if the
+// sum divided by the divisor is within the limit.
 Status CheckMayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

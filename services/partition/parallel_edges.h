@@ -16,11 +16,11 @@ struct SelectedEdges {
   std::span<const uint64_t> edge_ids;      // original IDs of the selected edges
 };
 
-// Returns the position in in_edges.indices of the edge that each pair selects: U32 or U64 [k]. `original_ids` are the
-// original IDs of `in_edges`. If there is at most one edge between the two nodes of a pair, or if the selected edge has
-// been dropped, the position is in_edges.indices.num_rows(), which is past the end and means any edge between the two
-// nodes. Returns an empty tensor if all positions have this value. Time: O((k + m) log k), where m is the number of
-// in-edges of the destinations.
+// Returns the position of each selected edge in in_edges.indices: U32 or U64 [k]. `original_ids` are the original IDs
+// of `in_edges`. If there is at most one edge from its source to its destination, or if the selected edge has been
+// dropped, the position is in_edges.indices.num_rows(), which is past the end and means any edge between these nodes.
+// Returns an empty tensor if all positions have this value. Time: O((k + m) log k), where m is the number of in-edges
+// of the destinations.
 Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs);
 
 }  // namespace espalier::partition

@@ -13,7 +13,7 @@ enum class RandomStream : uint32_t {
   kRefineOrder = 5,     // Multilevel: the order in which vertices are moved, by level
 };
 
-// Returns the key of a stream. `parts` tell its instances apart, such as the levels of Multilevel.
+// Returns the key of a stream. `parts` distinguish keys of one stream, such as the keys of Multilevel's levels.
 template <class... Parts>
 constexpr uint64_t PartitioningKey(uint64_t seed, RandomStream stream, Parts... parts) {
   return RandomKey(seed, RandomPurpose::kPartitioning, static_cast<uint64_t>(stream), parts...);

@@ -12,8 +12,8 @@ namespace espalier::partitioner {
 // edge type S:R:D:
 //   nodes.T.partition.npy      I32 [nodes]              owner by original ID
 //   nodes.T.global.npy         I64 [nodes]              global ID by original ID
-//   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge ID; -1: no such edge (dropped)
-//   edges.S:R:D.global.npy     I64 [largest id + 1]     global ID by original edge ID; -1: no such edge
+//   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge ID; -1 if no edge has it
+//   edges.S:R:D.global.npy     I64 [largest id + 1]     global ID by original edge ID; -1 if no edge has it
 // Loads the structure and the original edge IDs of one partition after another, and ignores the members of `load` that
 // choose what is loaded. After all files have been written, they replace the files of an earlier export.
 // InvalidArgument if an original edge ID is at least 2^24 plus 64 times the number of edges of its type (the input

@@ -27,7 +27,7 @@ struct MemoryUse {
 };
 
 // Returns InvalidArgument if the memory limit is too small for cutting the graph or for building its partitions. Reads
-// only the shapes of arrays. The message names the bytes that cutting and building need.
+// only the headers of arrays. The message names the bytes that cutting and building need.
 Status CheckMemorySuffices(const graph::SourceGraph& graph, const MemoryUse& use);
 
 // Makes the scratch space of a partitioner (PartitionOptions::make_scratch) as an unnamed file in `folder` and reserves

@@ -15,9 +15,9 @@ struct PartitionKeyInput {
   int algorithm_version = 0;      // Partitioner::version()
 };
 
-// Returns 64 hexadecimal digits: the SHA-256 of the digests, the nonce, the options that change the result or the
-// quality in the manifest, and the versions of the algorithm and the format. Excludes numbers of threads, URIs, the
-// job's name, and the seed, objective or assignment if the algorithm does not use it.
+// Returns 64 hexadecimal digits: the SHA-256 of the digests, the nonce, the options that change the partitions or the
+// quality figures in the manifest, and the versions of the algorithm and the format. Excludes numbers of threads, URIs,
+// the job's name, and the seed, objective or assignment if the algorithm does not use it.
 std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input);
 
 }  // namespace espalier::partitioner

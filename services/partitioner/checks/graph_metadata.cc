@@ -1,7 +1,7 @@
-// A source graph is described as its partitions will be, without preprocessing it: each of its edge types contributes
-// columns, edges and splits to itself and to the reverse relation that preprocessing will create, and the columns that
-// cutting adds (out-degrees, and copies of source nodes' columns on edges) are derived from the schema. The same code
-// can therefore check the headers of a source graph and of its partitioning.
+// The metadata of a source graph describes its future partitions, but the graph is not preprocessed for it. Columns,
+// edges and splits of an edge type are also recorded for the reverse relation that preprocessing will create, and the
+// columns that cutting adds (out-degrees, and copies of source nodes' columns on edges) are derived from the schema. So
+// the same code can check the headers of a source graph and of its partitioning.
 #include "services/partitioner/checks/graph_metadata.h"
 
 #include <utility>

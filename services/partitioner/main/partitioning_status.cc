@@ -20,9 +20,9 @@ PartitioningStatus::PartitioningStatus(std::string job, uint32_t rank, uint32_t 
 
 PartitioningStatus::Phase PartitioningStatus::MakePhase(const std::string& name) {
   Phase phase;
-  phase.seconds_gauge = registry_.AddGauge("espalier_partitioner_phase_seconds",
-                                           "Duration of a phase, so far if it has not ended; absent before it begins.",
-                                           {{"phase", name}});
+  phase.seconds_gauge = registry_.AddGauge(
+      "espalier_partitioner_phase_seconds",
+      "Duration of a phase, or its time so far if it has not ended; absent before it begins.", {{"phase", name}});
   phase.fraction_gauge = registry_.AddGauge(
       "espalier_partitioner_phase_done_ratio",
       "Completed share of a phase if it is known, otherwise 0 until the phase ends; absent before it begins.",
