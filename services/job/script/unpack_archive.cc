@@ -78,10 +78,16 @@ class Unpacker {
     const std::string error_prefix = shown_ + ": entry '" + path + "' ";
     if (++num_entries_ > limits_.max_entries) return TooMany();
     const auto type = archive_entry_filetype(entry);
-    const bool is_link = archive_entry_hardlink(entry) != nullptr || archive_entry_symlink(entry) != nullptr;
-    if (is_link || (type != AE_IFREG && type != AE_IFDIR)) {
+    if (archive_entry_hardlink(entry) != nullptr) {
+      return InvalidArgument(error_prefix + "is a hard link: pack only files and folders (tar --hard-dereference)");
+    }
+    if (archive_entry_symlink(entry) != nullptr) {
+      // With --dereference alone, GNU tar stores the second link to a file as a hard link.
       return InvalidArgument(error_prefix +
-                             "is not a file or folder: pack only files and folders, no links (tar --dereference)");
+                             "is a symbolic link: pack only files and folders (tar --dereference --hard-dereference)");
+    }
+    if (type != AE_IFREG && type != AE_IFDIR) {
+      return InvalidArgument(error_prefix + "is not a file or folder: pack only files and folders");
     }
     if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(error_prefix + "is encrypted");
     while (path.starts_with("./")) path.erase(0, 2);  // as in an archive made by `tar -C folder .`

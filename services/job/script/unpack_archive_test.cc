@@ -123,8 +123,10 @@ TEST_F(UnpackArchiveTest, RefusesPathsOutsideFolder) {
 }
 
 TEST_F(UnpackArchiveTest, RefusesLinksAndDevices) {
-  ExpectRefused({.path = "link", .type = AE_IFLNK, .symlink = "/etc"}, "is not a file or folder");
-  ExpectRefused({.path = "hard", .hardlink = "first.py"}, "is not a file or folder");
+  ExpectRefused({.path = "link", .type = AE_IFLNK, .symlink = "/etc"},
+                "is a symbolic link: pack only files and folders (tar --dereference --hard-dereference)");
+  ExpectRefused({.path = "hard", .hardlink = "first.py"},
+                "is a hard link: pack only files and folders (tar --hard-dereference)");
   for (const unsigned type : {static_cast<unsigned>(AE_IFIFO), static_cast<unsigned>(AE_IFCHR)}) {
     const Status status = Unpack(Pack(Packed::kTar, {{.path = "odd", .type = type}}));
     EXPECT_THAT(status.message(), HasSubstr("entry 'odd' is not a file or folder"));
