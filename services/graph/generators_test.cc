@@ -146,7 +146,7 @@ TEST(PowerLawGraphTest, LabelNoiseChangesThatFractionOfLabels) {
 
 TEST(PowerLawGraphTest, AllowsTinyGraphsAndOddCommunities) {
   for (const uint64_t nodes : {2, 3, 7, 10}) {
-    for (const uint64_t community : {1, 2, 3, 100}) {
+    for (const uint64_t community : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{100}, UINT64_MAX}) {
       const Result<SourceGraph> graph = GeneratePowerLawGraph(
           {.num_nodes = nodes, .num_edges = 500, .community_size = community, .features = {.width = 1}}, 1);
       ASSERT_TRUE(graph.ok());

@@ -41,7 +41,7 @@ class EdgeDrawer {
  public:
   explicit EdgeDrawer(const PowerLawOptions& options)
       : num_nodes_(options.num_nodes),
-        num_communities_((options.num_nodes + options.community_size - 1) / options.community_size),
+        num_communities_((options.num_nodes - 1) / options.community_size + 1),  // num_nodes is at least 1
         within_community_(options.within_community),
         key_(GeneratorKey(options.seed, GeneratorStream::kEdges, 0)),
         sources_(options.num_nodes, options.out_degree_exponent,
