@@ -12,9 +12,12 @@
 namespace espalier::format {
 namespace {
 
+std::string EdgeSplitName(const LoadedPartitioning& loaded, const EdgeSplitEntry& split) {
+  return "split '" + split.name + "' of '" + loaded.book().schema().EdgeType(EdgeTypeId(split.edge_type)).Name() + "'";
+}
+
 std::string EdgePartName(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part) {
-  return "split '" + split.name + "' of '" + loaded.book().schema().EdgeType(EdgeTypeId(split.edge_type)).Name() +
-         "', " + graph::ToString(part);
+  return EdgeSplitName(loaded, split) + ", " + graph::ToString(part);
 }
 
 // Returns the edges of a part that a partition owns.
@@ -203,7 +206,7 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
   for (const EdgeSplitEntry& split : loaded.manifest.edge_splits) {
     const auto named = source.edge_splits.find(split.name);
     if (named == source.edge_splits.end() || !named->second.contains(split.edge_type)) {
-      report->Add("split '" + split.name + "' of edges is not in the source");
+      report->Add(EdgeSplitName(loaded, split) + " is not in the source");
       continue;
     }
     const graph::EdgeSplit& expected = named->second.at(split.edge_type);

@@ -260,6 +260,13 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDuplicateAndWrongEdges) {
               Contains(HasSubstr("validation: its edges differ from the source's")));
 }
 
+TEST_F(VerifyEdgeSplitsTest, NamesEdgeTypeOfSplitThatSourceLacks) {
+  graph_.edge_splits["links"][0] = graph_.edge_splits["links"][1];
+  graph_.edge_splits["links"].erase(1);
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              Contains("split 'links' of 'paper:cites:paper' is not in the source"));
+}
+
 TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   // Edges 2, 3 and 4 are 2 -> 1; edge 0 has no parallel edges.
   graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
