@@ -48,7 +48,7 @@ Result<std::string> RequireCsv(const std::string& directory, const std::string& 
 // Returns the number in num-node-list or num-edge-list. More lines mean several graphs, which is an error.
 Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem) {
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, stem));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount, /*max_rows=*/1));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, /*limit=*/kMaxCount + 1, /*max_rows=*/1));
   if (counts.size() == 1) return counts[0];
   return InvalidArgument(path + " contains no number: expected one");
 }

@@ -129,6 +129,10 @@ TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {
   EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("4\n5\n")),
               HasSubstr(":2: one line too many: expected at most 1"));
   EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("-4\n")), HasSubstr("the number is -4"));
+  EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("1099511627777\n")),
+              HasSubstr("the number is 1099511627777: expected 0 to 1099511627776"));
+  EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("1099511627776\n")),
+              HasSubstr("edge.csv.gz has 3 rows: expected 1099511627776"));
   EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("")),
               HasSubstr("contains no number: expected one"));
   const testing::TemporaryFolder folder;
