@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/pluralize.h"
 #include "services/format/source/csv_table.h"
 #include "services/format/source/edge_index.h"
 #include "services/format/source/npy_file.h"
@@ -95,11 +96,26 @@ Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
   return std::move(joined).Take();
 }
 
-Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& before) {
-  if (RowShape(before) == RowShape(chunk)) return {};
-  return InvalidArgument(file + " is " + chunk.ToString() + ", but the previous chunks are " + before.ToString() +
-                         ": expected the same number of values per line");
-}
+// Checks that all chunks of a CSV column that have rows have the same number of values per line.
+class WidthChecker {
+ public:
+  Status CheckNext(const std::string& file, const Tensor& chunk) {
+    const int64_t width = chunk.shape().size() == 1 ? 1 : chunk.shape()[1];
+    if (!first_width_) {
+      first_file_ = file;
+      first_width_ = width;
+    }
+    if (width == *first_width_) return {};
+    return InvalidArgument(file + " has " + CountText(width) + " per line, but " + first_file_ + " has " +
+                           CountText(*first_width_) + ": expected the same number in all chunks");
+  }
+
+ private:
+  static std::string CountText(int64_t width) { return Pluralize(static_cast<uint64_t>(width), "value"); }
+
+  std::string first_file_;  // the first chunk with rows
+  std::optional<int64_t> first_width_;
+};
 
 enum class MissingValues { kRefused, kAllowed };
 
@@ -126,10 +142,12 @@ Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows&
   std::optional<Tensor> first;  // dtype and row shape of the first chunk; has no rows
   uint64_t total = 0;
   bool floats = false;
+  WidthChecker widths;
   const auto count = [&](const std::string& file, Tensor tensor) -> Status {
     total += static_cast<uint64_t>(tensor.num_rows());
     floats = floats || tensor.dtype() == DType::kF32;
-    if (first) return CheckWidth(file, tensor, *first);
+    RETURN_IF_ERROR(widths.CheckNext(file, tensor));
+    if (first) return {};
     std::vector<int64_t> shape = tensor.shape();
     shape[0] = 0;
     first = Tensor::Zeros(tensor.dtype(), std::move(shape));
@@ -153,9 +171,10 @@ Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows,
   if (!reading.scratch_folder.empty()) return ReadCsvColumnToFile(array, rows, reading, missing);
   std::vector<Tensor> chunks;
   uint64_t total = 0;
+  WidthChecker widths;
   const auto take = [&](const std::string& file, Tensor tensor) -> Status {
     total += static_cast<uint64_t>(tensor.num_rows());
-    if (!chunks.empty()) RETURN_IF_ERROR(CheckWidth(file, tensor, chunks.front()));
+    RETURN_IF_ERROR(widths.CheckNext(file, tensor));
     chunks.push_back(std::move(tensor));
     return {};
   };

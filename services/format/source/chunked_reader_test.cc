@@ -335,8 +335,14 @@ TEST(ChunkedReaderTest, NamesMismatchedChunk) {
               AllOf(HasSubstr("node_data['paper']['feat']"), HasSubstr("feat-1.npy has 2 rows: expected 1")));
   EXPECT_THAT(ErrorWithChunk(features, ChunkOf<double>("<f8", "(1, 2)", {2, 2.5})),
               HasSubstr("feat-1.npy is F64 [1, 2], but node_data/paper/feat-0.npy is F32 [2, 2]"));
-  EXPECT_THAT(ErrorWithChunk("node_data/paper/year-1.csv", "1,2\n"),
-              HasSubstr("expected the same number of values per line"));
+  const testing::TemporaryFolder folder, scratch;
+  WriteLibrary(folder);
+  folder.Write("node_data/paper/year-1.csv", "1,2\n");
+  for (const auto& read : {ReadChunks(folder.path()), ReadChunked({.path = folder.path()}, scratch.path() + "/made")}) {
+    EXPECT_THAT(read.status().message(),
+                HasSubstr("node_data/paper/year-1.csv has 2 values per line, but node_data/paper/year-0.csv has 1 "
+                          "value: expected the same number in all chunks"));
+  }
   EXPECT_THAT(ErrorWithChunk("edge_data/author:writes:paper/val_mask.npy", ChunkOf<uint8_t>("|u1", "(3,)", {0, 0, 1})),
               HasSubstr("the chunks (1 files) have 3 rows: expected 4"));
 }
