@@ -31,7 +31,7 @@ struct Field {
   std::string path;
 
   std::string Where() const {
-    return std::string(kChunkedMetadataFile) + ":" + std::to_string(value.Mark().line + 1) + ", " + path;
+    return std::string(kChunkedMetadataFile) + ":" + std::to_string(LineNumber(value.Mark())) + ", " + path;
   }
   Status InvalidField(const std::string& what) const { return InvalidArgument(Where() + ": " + what); }
   Field Element(size_t i) const { return {value[i], path + "[" + std::to_string(i) + "]"}; }
@@ -306,7 +306,7 @@ Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
     RETURN_IF_ERROR(CheckKeys(root));
     return MetadataReader().Read(root);
   } catch (const YAML::Exception& error) {
-    return InvalidArgument(std::string(kChunkedMetadataFile) + ":" + std::to_string(error.mark.line + 1) + ": " +
+    return InvalidArgument(std::string(kChunkedMetadataFile) + ":" + std::to_string(LineNumber(error.mark)) + ": " +
                            error.msg);
   }
 }

@@ -278,6 +278,7 @@ TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
               HasSubstr("metadata.json:"));
   EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([[2, 1]])"),
               HasSubstr("metadata.json:4, num_nodes_per_chunk: has 1 entries: expected one for each of 2 types"));
+  EXPECT_THAT(ErrorWithChunk("metadata.json", ""), HasSubstr("metadata.json:1, the document: expected an object"));
   EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([[2, 1], [1, -1]])"),
               HasSubstr("num_nodes_per_chunk[1][1]: is '-1': expected a number from 0 to 2^40"));
   EXPECT_THAT(ErrorWithMetadata(R"("num_nodes_per_chunk")", R"("num_nodes")"),

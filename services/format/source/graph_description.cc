@@ -17,7 +17,7 @@
 namespace espalier::format {
 namespace {
 
-int LineNumber(const YAML::Node& node) { return node.Mark().line + 1; }
+int LineNumber(const YAML::Node& node) { return format::LineNumber(node.Mark()); }
 Status ErrorAt(const YAML::Node& node, const std::string& message) {
   return InvalidArgument("line " + std::to_string(LineNumber(node)) + ": " + message);
 }
@@ -291,7 +291,7 @@ Result<GraphDescription> ParseGraphDescription(const std::string& yaml) {
     CheckYamlBounds(yaml, YamlReferences::kCounted);
     return ParseDescription(YAML::Load(yaml));
   } catch (const YAML::Exception& error) {
-    return InvalidArgument("line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+    return InvalidArgument("line " + std::to_string(format::LineNumber(error.mark)) + ": " + error.msg);
   }
 }
 

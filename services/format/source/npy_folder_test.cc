@@ -210,6 +210,7 @@ TEST(NpyFolderTest, NamesInvalidLine) {
   EXPECT_THAT(ErrorWithLine("version: 1", "verzion: 1"),
               HasSubstr("line 1: graph.yaml has an unknown field 'verzion'"));
   EXPECT_THAT(ErrorWithLine("name: citations", "name: [oops"), HasSubstr("line "));
+  EXPECT_THAT(ErrorWithLine(kDescription, ""), HasSubstr("graph.yaml: line 1: graph.yaml: expected a map of fields"));
   EXPECT_THAT(ErrorWithLine("name: citations", "version: 1"),
               HasSubstr("line 2: graph.yaml has the field 'version' twice"));
   EXPECT_THAT(ErrorWithLine("count: 2", "count: -2"), HasSubstr("line 8: 'count' is '-2': expected a number"));

@@ -3,6 +3,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -94,5 +95,7 @@ void CheckYamlBounds(const std::string& text, YamlReferences references) {
   DocumentBounds bounds(references);
   YAML::Parser(stream).HandleNextDocument(bounds);
 }
+
+int LineNumber(const YAML::Mark& mark) { return std::max(0, mark.line) + 1; }
 
 }  // namespace espalier::format

@@ -3,6 +3,10 @@
 
 #include <string>
 
+namespace YAML {
+struct Mark;
+}  // namespace YAML
+
 namespace espalier::format {
 
 enum class YamlReferences {
@@ -14,5 +18,8 @@ enum class YamlReferences {
 // than 2^22 values (a loaded value takes some hundred bytes), for an alias inside its own anchor, and for a scalar
 // that is not UTF-8.
 void CheckYamlBounds(const std::string& text, YamlReferences references);
+
+// Returns the line of a position, from 1. An empty document has no position (line -1): returns 1 for it.
+int LineNumber(const YAML::Mark& mark);
 
 }  // namespace espalier::format
