@@ -25,15 +25,54 @@ Status CheckObject(const Json& object, const std::string& path, std::initializer
   return {};
 }
 
-// Checks the fields of a template, and that its lists are lists. Any other value would replace the list of the pod, and
-// the API server would reject the pods of every job.
+// Returns InvalidArgument if the field of an object is set, but is not an object. Nulls are ignored, as by the merge.
+Status CheckMap(const Json& object, const std::string& path, const char* field) {
+  const Json* const map = kube::Find(object, {field});
+  if (map == nullptr || map->is_null() || map->is_object()) return {};
+  return InvalidArgument(path + "." + field + ": expected an object");
+}
+
+// Returns InvalidArgument if the field of an object is set, but is not a list of objects.
+Status CheckList(const Json& object, const std::string& path, const char* field) {
+  const Json* const items = kube::Find(object, {field});
+  if (items == nullptr || items->is_null()) return {};
+  if (!items->is_array()) return InvalidArgument(path + "." + field + ": expected a list");
+  for (size_t i = 0; i < items->size(); ++i) {
+    if ((*items)[i].is_object()) continue;
+    return InvalidArgument(path + "." + field + "[" + std::to_string(i) + "]: expected an object");
+  }
+  return {};
+}
+
+// Checks the lists of each container that the merge, or the copies of a program's container, change item by item.
+Status CheckContainers(const Json& partial, const std::string& path, const char* list) {
+  const Json& containers = kube::ListAt(partial, {"spec", list});
+  for (size_t i = 0; i < containers.size(); ++i) {
+    const std::string container = path + ".spec." + list + "[" + std::to_string(i) + "]";
+    for (const char* const field : {"env", "ports", "volumeMounts"}) {
+      RETURN_IF_ERROR(CheckList(containers[i], container, field));
+    }
+  }
+  return {};
+}
+
+// Checks the fields of a template and the types of its lists. A value of another type would replace the list of the
+// pod, and the API server would reject the pods of every job.
 Status CheckTemplate(const Json& partial, const std::string& path) {
   RETURN_IF_ERROR(CheckObject(partial, path, {"metadata", "spec"}));
-  const Json* const spec = kube::Find(partial, {"spec"});
-  if (spec != nullptr && !spec->is_object()) return InvalidArgument(path + ".spec: expected an object");
-  for (const char* list : {"containers", "initContainers", "volumes", "imagePullSecrets", "tolerations"}) {
-    const Json* const items = kube::Find(partial, {"spec", list});
-    if (items != nullptr && !items->is_array()) return InvalidArgument(path + ".spec." + list + ": expected a list");
+  for (const char* const part : {"metadata", "spec"}) RETURN_IF_ERROR(CheckMap(partial, path, part));
+  if (const Json* const metadata = kube::Find(partial, {"metadata"})) {
+    for (const char* const map : {"labels", "annotations"}) {
+      RETURN_IF_ERROR(CheckMap(*metadata, path + ".metadata", map));
+    }
+  }
+  if (const Json* const spec = kube::Find(partial, {"spec"})) {
+    for (const char* const list : {"containers", "initContainers", "volumes", "imagePullSecrets", "tolerations"}) {
+      RETURN_IF_ERROR(CheckList(*spec, path + ".spec", list));
+    }
+  }
+  for (const char* const list : {"containers", "initContainers"}) {
+    RETURN_IF_ERROR(CheckContainers(partial, path, list));
   }
   for (const Json& container : kube::ListAt(partial, {"spec", "containers"})) {
     if (kube::StringAt(container, {"name"}).empty()) {

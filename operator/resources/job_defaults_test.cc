@@ -127,6 +127,38 @@ TEST(JobDefaultsTest, RefusesInvalidDefaults) {
   EXPECT_TRUE(ParseJobDefaults(Json::object()).ok());
 }
 
+// Several programs of a pod have copies of the container, whose variables the operator changes.
+TEST(JobDefaultsTest, RefusesWrongTypesInContainers) {
+  const auto problem = [](const Json& pod) { return ParseJobDefaults({{"template", pod}}).status().message(); };
+  const auto problem_of_container = [&](const char* list, const char* field, const char* value) {
+    return problem({{"spec", {{list, Json::array({{{"name", "program"}, {field, FromText(value)}}})}}}});
+  };
+  EXPECT_EQ(problem_of_container("containers", "env", R"(["FOO"])"),
+            "defaults.template.spec.containers[0].env[0]: expected an object");
+  EXPECT_EQ(problem_of_container("containers", "env", R"("x")"),
+            "defaults.template.spec.containers[0].env: expected a list");
+  EXPECT_EQ(problem_of_container("containers", "ports", "{}"),
+            "defaults.template.spec.containers[0].ports: expected a list");
+  EXPECT_EQ(problem_of_container("initContainers", "volumeMounts", "[{}, 1]"),
+            "defaults.template.spec.initContainers[0].volumeMounts[1]: expected an object");
+  EXPECT_EQ(problem_of_container("containers", "env", "null"), "");
+  EXPECT_EQ(problem({{"spec", {{"containers", {"x"}}}}}), "defaults.template.spec.containers[0]: expected an object");
+  EXPECT_EQ(problem({{"metadata", "x"}}), "defaults.template.metadata: expected an object");
+  EXPECT_EQ(problem({{"metadata", {{"labels", "x"}}}}), "defaults.template.metadata.labels: expected an object");
+}
+
+TEST(JobDefaultsTest, TemplatesOfUsersWithWrongTypesReachThePods) {
+  const JobDefaults none;
+  for (const char* const container :
+       {R"({"name": "server", "env": ["FOO"]})", R"({"name": "server", "env": "x"})",
+        R"({"name": "server-1", "env": 1})", R"({"name": "server", "ports": "x", "volumeMounts": "y"})", R"("x")"}) {
+    Json spec = {{"servers", {{"containersPerPod", 2}}}};
+    spec["servers"]["template"]["spec"]["containers"] = Json::array({FromText(container)});
+    const Json pod = PodWithDefaults(TrainingWith(spec), api::Role::kServer, none);
+    EXPECT_GE(pod["spec"]["containers"].size(), 2u) << container;
+  }
+}
+
 TEST(LabelsOfTheResourceTest, ReachChildrenAndPods) {
   const Json labels = FromText(R"({"team": "graphs", "example.org/cost": "7", "espalier.io/job": "other",
     "app.kubernetes.io/name": "theirs", "kueue.x-k8s.io/queue-name": "q", "argocd.argoproj.io/instance": "a",

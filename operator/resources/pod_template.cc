@@ -147,7 +147,12 @@ Json MergePodTemplate(const Json& ours, const Json& partial, size_t programs) {
   for (const char* const map : {"labels", "annotations"}) {
     const Json* const own = kube::Find(ours, {"metadata", map});
     Json& metadata = merged["metadata"];
-    if (own != nullptr && metadata.is_object() && metadata[map].is_object()) metadata[map].update(*own);
+    if (own == nullptr || !metadata.is_object()) continue;
+    if (!own->is_object()) {  // a template that was merged earlier has a wrong type
+      metadata[map] = *own;
+    } else if (metadata[map].is_object()) {
+      metadata[map].update(*own);
+    }
   }
   const Json* const spec = kube::Find(ours, {"spec"});
   if (spec != nullptr && merged["spec"].is_object()) KeepPod(*spec, programs, &merged["spec"]);

@@ -126,6 +126,12 @@ TEST(MergePodTemplateTest, KeepsFieldsOfWrongTypes) {
   EXPECT_EQ(Program(nameless), Program(Ours()));
 }
 
+// The placement of a queue is merged after the user's template.
+TEST(MergePodTemplateTest, KeepsLabelsOfWrongTypeInLaterMerge) {
+  const Json pod = Merge(R"({"metadata": {"labels": "x"}})");
+  EXPECT_EQ(MergePodTemplate(pod, Parsed(R"({"metadata": {"labels": {"a": "b"}}})")), pod);
+}
+
 TEST(MergePodTemplateTest, KeepsAllProgramContainers) {
   Json ours = Ours();
   Json second = Program(ours);
