@@ -8,6 +8,7 @@
 #include "operator/plan/blockers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "absl/strings/str_join.h"
@@ -21,10 +22,7 @@ namespace {
 using api::Role;
 
 const char* ToBlockerReason(std::string_view waiting) {
-  for (const char* pull : {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull",
-                           "ImageInspectError", "RegistryUnavailable"}) {
-    if (waiting == pull) return kImagePull;
-  }
+  if (IsImageProblem(waiting)) return kImagePull;
   if (waiting == kContainerConfig) return kContainerConfig;
   if (waiting == kContainerCreation || waiting == "RunContainerError") return kContainerCreation;
   if (waiting == kCrashLoop) return kCrashLoop;
@@ -234,6 +232,12 @@ std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const 
     if (IsSuspended(run)) jobs.push_back(run->job->meta.key.name);
   }
   return jobs;
+}
+
+bool IsImageProblem(std::string_view waiting_reason) {
+  static constexpr std::string_view kReasons[] = {"ImagePullBackOff",  "ErrImagePull",      "InvalidImageName",
+                                                  "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"};
+  return std::find(std::begin(kReasons), std::end(kReasons), waiting_reason) != std::end(kReasons);
 }
 
 bool IsFixablePodBlocker(const std::string& reason) {

@@ -27,6 +27,8 @@ bool WaitsForItsContainers(const kube::Pod& pod);
 // Returns the names of the current attempts' Jobs that are suspended. Another writer has suspended them, because the
 // operator never sets spec.suspend of a Job.
 std::vector<std::string> SuspendedJobs(const api::DistTraining& training, const World& world);
+// Returns whether `waiting_reason` (kube::ContainerState) means that the kubelet cannot get the container's image.
+bool IsImageProblem(std::string_view waiting_reason);
 // Returns whether `reason` is that of a blocker that keeps pods from starting until a user or administrator has fixed
 // the problem.
 bool IsFixablePodBlocker(const std::string& reason);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "operator/api/program_container.h"
+#include "operator/plan/blockers.h"
 #include "operator/plan/failure.h"
 
 namespace espalier::ctl::view {
@@ -18,8 +19,7 @@ bool HasFailed(const std::optional<kube::ContainerEnd>& end) { return end && !en
 // Returns whether the container cannot start. "ContainerCreating" and "PodInitializing" are in progress, not stuck.
 bool IsStuck(const kube::ContainerState& container) {
   return container.waiting_reason.ends_with("BackOff") || container.waiting_reason.ends_with("Error") ||
-         container.waiting_reason == "InvalidImageName" || container.waiting_reason == "ErrImagePull" ||
-         container.waiting_reason == "ErrImageNeverPull";
+         plan::IsImageProblem(container.waiting_reason);
 }
 
 // Returns how well a container explains its pod's failure; 0: not at all.

@@ -79,6 +79,7 @@ TEST(FindFailedPodTest, FindsPodThatDoesNotStart) {
          {"containerStatuses", Json::array({{{"name", "sampler"}, {"state", {{"waiting", {{"reason", reason}}}}}}})}}));
   };
   EXPECT_EQ(FindFailedPod(Training(), {waiting("ImagePullBackOff")})->waiting, "ImagePullBackOff");
+  EXPECT_EQ(FindFailedPod(Training(), {waiting("RegistryUnavailable")})->waiting, "RegistryUnavailable");
   EXPECT_FALSE(FindFailedPod(Training(), {waiting("ContainerCreating")}).has_value());
 
   const JobPod unscheduled = testing::Member(testing::PodJson(
