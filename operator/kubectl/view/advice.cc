@@ -29,7 +29,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kInvalidTemplate, "Correct spec.<role>.template: the API server refuses the resulting pod."},
       {plan::kNotAllowed,
        "Set the fields that the message names to values that the cluster's administrator allows, or ask the "
-       "administrator to allow more (the operator's --allowed-service-accounts, --allowed-images, --secret-label)."},
+       "administrator to allow more (the operator's --allowed-service-accounts, --allowed-images, --secret-label, "
+       "--allowed-scripts, --script-endpoint)."},
       {plan::kSecretMissing, "Create the Secret in the job's namespace; the job then continues."},
       {plan::kSecretKeyMissing, "Add the key to the Secret; the job then continues."},
       {plan::kFailedMount,

@@ -56,6 +56,13 @@ TEST(AdviceTest, NamesTheRolesFieldOfTheDocument) {
   EXPECT_THAT(AdviceFor(plan::kOutOfMemory, ""), HasSubstr("spec.<role>.resources"));
 }
 
+TEST(AdviceTest, NamesFlagsOfPolicyOnPods) {
+  for (const char* flag :
+       {"--allowed-service-accounts", "--allowed-images", "--secret-label", "--allowed-scripts", "--script-endpoint"}) {
+    EXPECT_THAT(AdviceFor(plan::kNotAllowed, ""), HasSubstr(flag));
+  }
+}
+
 TEST(AdviceTest, ExplainsMissingPermissions) {
   const std::string reason = telemetry::TerminationReason(ExitCode::kBadCredentials);
   EXPECT_THAT(AdviceFor(reason, "trainer", "GET s3://lab/x: AccessDenied"), HasSubstr("spec.storage.s3.credentials"));
