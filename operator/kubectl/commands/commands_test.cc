@@ -247,6 +247,15 @@ TEST_F(FetchCommandTest, CopiesOutputsOfJob) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/here/metrics.jsonl"));
 }
 
+TEST_F(FetchCommandTest, ReportsNumberOfFiles) {
+  CommitOutputs();
+  world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
+  FetchFlags flags = Flags();
+  flags.as_json = false;
+  ASSERT_TRUE(Fetch(flags, world_.Context()).ok());
+  EXPECT_THAT(world_.output, HasSubstr("\n1 file with "));
+}
+
 TEST_F(FetchCommandTest, CopiesToLocalFolder) {
   CommitOutputs();
   world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));

@@ -9,6 +9,7 @@
 #include "operator/kubectl/view/status_json.h"
 #include "operator/kubectl/view/status_text.h"
 #include "services/base/base64.h"
+#include "services/base/pluralize.h"
 #include "services/storage/file_uri.h"
 #include "services/storage/open_store.h"
 #include "services/terminal/progress.h"
@@ -87,7 +88,7 @@ std::string ReportText(const outputs::FetchReport& report, const std::string& fo
   std::string text;
   for (const std::string& file : report.files) text += folder + "/" + file + "\n";
   for (const auto& [what, reason] : report.not_written) text += "no " + what + ": " + reason + "\n";
-  text += std::to_string(report.files.size()) + " files with " + BytesText(report.bytes) + ", of which " +
+  text += Pluralize(report.files.size(), "file") + " with " + BytesText(report.bytes) + ", of which " +
           BytesText(report.fetched_bytes) + " were fetched now; all match the checksums in the manifest\n";
   return text::Printable(text, text::Spacing::kKeepLinesTabs);
 }
