@@ -129,6 +129,10 @@ TEST(ServerDescriptionTest, RefusesColumnsOfNoTypeOrDType) {
   bad = response;
   bad.mutable_columns(0)->set_node_type(1);
   EXPECT_THAT(error(bad), HasSubstr("has an unknown type or dtype"));
+  bad = response;
+  for (int i = 0; i < 2; ++i) bad.mutable_edge_columns(0)->add_row_shape(int64_t{1} << 40);
+  EXPECT_EQ(ParseDescription(bad).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(error(bad), HasSubstr("column 'rating': "));
 }
 
 TEST(DistGraphTest, SeveralGraphsCoexist) {

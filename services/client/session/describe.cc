@@ -49,7 +49,8 @@ Result<std::vector<int64_t>> ParseRowShape(const Column& column, uint32_t type, 
   }
   std::vector<int64_t> row_shape(column.row_shape().begin(), column.row_shape().end());
   const size_t value_bytes = ItemSize(static_cast<DType>(column.dtype()));
-  RETURN_IF_ERROR(CheckedElementCount(row_shape, value_bytes).status().While("column '" + column.name() + "'"));
+  const Status is_valid = CheckedElementCount(row_shape, value_bytes).status();
+  if (!is_valid.ok()) return InvalidArgument("column '" + column.name() + "': " + is_valid.message());
   return row_shape;
 }
 
