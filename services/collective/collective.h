@@ -38,7 +38,9 @@ class Collective {
   // run with the same world size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
-  // Copies the bytes of rank `root` to all ranks. A CHECK fails if `root` is not below size().
+  // Copies the bytes of rank `root` to all ranks. A CHECK fails if `root` is not below size(). All ranks must pass the
+  // same root. If they do not, a rank of the ring may return OK with other bytes than another rank; its next operation
+  // then fails.
   virtual Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) = 0;
   // Returns the bytes of every rank (of equal sizes) in rank order: [size() * bytes.size()].
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;

@@ -217,6 +217,11 @@ class RingCollective final : public collective::Collective {
       size_t offset = i * kSegmentBytes;
       if (rank_ != root) {
         ASSIGN_OR_RETURN(const FrameHeader header, Receive(kKind, kKind, deadline));
+        if (header.origin != root) {
+          return link_.Fail(InvalidArgument("the trainers called Broadcast with different roots: rank " +
+                                            std::to_string(root) + " here, rank " + std::to_string(header.origin) +
+                                            " at the previous rank"));
+        }
         offset = header.offset;
         RETURN_IF_ERROR(link_.ReceivePayload(SegmentAt(offset, bytes), deadline));
       }

@@ -124,6 +124,30 @@ TEST(RingCollectiveTest, RefusesOperationsThatDoNotFit) {
   });
 }
 
+TEST(RingCollectiveTest, RefusesDifferentRootsThatReachTheSameRank) {
+  Ranks ranks = PlainRing(3);
+  const Rank roots[] = {Rank(0), Rank(0), Rank(1)};
+  OnEveryRank(ranks, [&](Collective& collective) {
+    std::vector<std::byte> bytes(4);
+    const Status status = collective.Broadcast(bytes, roots[collective.rank().value], Soon());
+    if (collective.rank() == Rank(2)) {
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+      EXPECT_THAT(status.message(), HasSubstr("different roots: rank 1 here, rank 0 at the previous rank"));
+    }
+    EXPECT_FALSE(collective.Barrier(Soon()).ok());
+  });
+}
+
+// Each rank only sends, so the broadcast itself cannot find the difference.
+TEST(RingCollectiveTest, NextOperationRefusesBroadcastsOfTwoRoots) {
+  Ranks ranks = PlainRing(2);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    std::vector<std::byte> bytes(4);
+    EXPECT_TRUE(collective.Broadcast(bytes, collective.rank(), Soon()).ok());
+    EXPECT_FALSE(collective.Barrier(Soon()).ok());
+  });
+}
+
 // A rank may leave after its last operation while other ranks still forward its messages.
 TEST(RingCollectiveTest, SucceedsWhenEveryRankLeavesAfterItsLastOperation) {
   for (int round = 0; round < 20; ++round) {
