@@ -3,6 +3,7 @@
 // the same sampling without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork. They
 // synchronize with the parent by lines over pipes.
 #include <grpcpp/support/server_callback.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "espalier/tensor/v1/tensor.grpc.pb.h"
 #include "services/benchmarks/bench_graph.h"
@@ -56,28 +58,40 @@ class RawReplyService final
   }
 };
 
-// A pipe that carries lines of text between the parent and its children.
+// A pipe that carries lines of text between the parent and its children. A reader waits until no process has the write
+// end: so the parent closes its own after the forks, and a child after its last line.
 struct Pipe {
   Pipe() { ESPALIER_CHECK(pipe(ends) == 0); }
+  ~Pipe() {
+    close(ends[0]);
+    if (ends[1] >= 0) close(ends[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void CloseWriteEnd() { close(std::exchange(ends[1], -1)); }
   void Write(const std::string& line) const {
-    ESPALIER_CHECK(write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size()));
-    ESPALIER_CHECK(write(ends[1], "\n", 1) == 1);
+    const std::string text = line + "\n";  // in one write, which lines of other children do not interrupt
+    ESPALIER_CHECK(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
   std::string Read() const {
     std::string line;
-    for (char letter; read(ends[0], &letter, 1) == 1 && letter != '\n';) line += letter;
+    for (char letter = 0; letter != '\n';) {
+      ESPALIER_CHECK(read(ends[0], &letter, 1) == 1) << "a process ended before it wrote its line";
+      if (letter != '\n') line += letter;
+    }
     return line;
   }
   int ends[2];
 };
 
-// Runs `work` in a child process and returns its id. This process must not have used gRPC, which does not survive a
-// fork.
+// Runs `work` in a child process and returns its id. The kernel ends the child when this process ends. This process
+// must not have used gRPC, which does not survive a fork.
 pid_t Fork(const std::function<void()>& work) {
   std::fflush(stdout);  // otherwise the child prints the buffered output again
   const pid_t child = fork();
   ESPALIER_CHECK(child >= 0);
   if (child > 0) return child;
+  ESPALIER_CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
   work();
   std::fflush(stdout);
   _exit(0);
@@ -140,7 +154,7 @@ uint64_t SampleBatches(const Options& options, sampler::PartitionedGraph& graph,
 
 // Measures the edges per second of one client. It warms up, writes to `ready`, and waits for `start` before it
 // measures.
-void Sample(const Options& options, uint32_t client, const std::vector<std::string>& servers, const Pipe& ready,
+void Sample(const Options& options, uint32_t client, const std::vector<std::string>& servers, Pipe& ready,
             const Pipe& start, const Pipe& results) {
   client::SessionOptions session_options;
   session_options.addresses = servers;
@@ -150,6 +164,7 @@ void Sample(const Options& options, uint32_t client, const std::vector<std::stri
   const uint32_t first = client * (options.batches + 8);
   SampleBatches(options, *session->graph, first, 8);
   ready.Write("ready");
+  ready.CloseWriteEnd();
   start.Read();
   const Stopwatch watch(ClockKind::kWall);
   const uint64_t edges = SampleBatches(options, *session->graph, first + 8, options.batches);
@@ -158,8 +173,7 @@ void Sample(const Options& options, uint32_t client, const std::vector<std::stri
 
 // Measures the bytes per second that one client receives from `servers`, which are RawReplyServices. Takes about a
 // second, with four threads that each have one call in flight.
-void MeasureRawReplies(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start,
-                       const Pipe& results) {
+void MeasureRawReplies(const std::vector<std::string>& servers, Pipe& ready, const Pipe& start, const Pipe& results) {
   constexpr int kInFlight = 4;
   std::atomic<uint64_t> bytes{0};
   std::atomic<bool> stop{false};
@@ -169,6 +183,7 @@ void MeasureRawReplies(const std::vector<std::string>& servers, const Pipe& read
     peers.push_back(std::make_shared<rpc::Peer>("raw replies", address, rpc::ChannelSettings()));
   }
   ready.Write("ready");
+  ready.CloseWriteEnd();
   start.Read();
   const Stopwatch watch(ClockKind::kWall);
   for (int i = 0; i < kInFlight; ++i) {
@@ -189,10 +204,12 @@ void MeasureRawReplies(const std::vector<std::string>& servers, const Pipe& read
 // Runs `count` client processes at the same time and returns the sum of their rates.
 double RunClients(
     uint32_t count,
-    const std::function<void(uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results)>& client) {
-  const Pipe ready, start, results;
+    const std::function<void(uint32_t client, Pipe& ready, const Pipe& start, const Pipe& results)>& client) {
+  Pipe ready, start, results;
   std::vector<pid_t> children;
   for (uint32_t c = 0; c < count; ++c) children.push_back(Fork([&] { client(c, ready, start, results); }));
+  ready.CloseWriteEnd();
+  results.CloseWriteEnd();
   for (uint32_t c = 0; c < count; ++c) ready.Read();
   for (uint32_t c = 0; c < count; ++c) start.Write("go");
   double sum = 0;
@@ -223,25 +240,27 @@ int Main(int argc, char** argv) {
   std::vector<pid_t> server_processes;
   std::vector<std::string> servers, raw_servers;
   for (uint32_t p = 0; p < options.graph.num_partitions; ++p) {
-    const Pipe addresses;
+    Pipe addresses;
     server_processes.push_back(Fork([&] { Serve(options, bench, p, addresses); }));
+    addresses.CloseWriteEnd();
     const std::string line = addresses.Read();
     servers.push_back(line.substr(0, line.find(' ')));
     raw_servers.push_back(line.substr(line.find(' ') + 1));
   }
   const double raw_bytes =
-      RunClients(options.clients, [&](uint32_t, const Pipe& ready, const Pipe& start, const Pipe& results) {
+      RunClients(options.clients, [&](uint32_t, Pipe& ready, const Pipe& start, const Pipe& results) {
         MeasureRawReplies(raw_servers, ready, start, results);
       });
   const double edges =
-      RunClients(options.clients, [&](uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results) {
+      RunClients(options.clients, [&](uint32_t client, Pipe& ready, const Pipe& start, const Pipe& results) {
         Sample(options, client, servers, ready, start, results);
       });
   const double local_edges =
-      RunClients(options.clients, [&](uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results) {
+      RunClients(options.clients, [&](uint32_t client, Pipe& ready, const Pipe& start, const Pipe& results) {
         const uint32_t first = client * (options.batches + 8);
         SampleBatches(options, *bench.graph, first, 8);
         ready.Write("ready");
+        ready.CloseWriteEnd();
         start.Read();
         const Stopwatch watch(ClockKind::kWall);
         const uint64_t drawn = SampleBatches(options, *bench.graph, first + 8, options.batches);

@@ -85,6 +85,7 @@ pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int addres
 std::string ReadLine(int descriptor) {
   std::string line;
   for (char letter; read(descriptor, &letter, 1) == 1 && letter != '\n';) line += letter;
+  ESPALIER_CHECK(!line.empty()) << "the server process ended before it wrote its addresses";
   return line;
 }
 
@@ -195,6 +196,7 @@ int Main(int argc, char** argv) {
   int address[2];
   ESPALIER_CHECK(pipe(address) == 0);
   const pid_t child = ServeInChild(flags, bench, address[1]);
+  close(address[1]);  // ReadLine ends when no process has it: when the child fails
   client::SessionOptions options;
   options.addresses = {ReadLine(address[0])};
   options.access = client::Access::kRpc;
