@@ -189,8 +189,8 @@ void MeasureRawReplies(const std::vector<std::string>& servers, Pipe& ready, con
   for (int i = 0; i < kInFlight; ++i) {
     callers.emplace_back([&, peer = peers[static_cast<size_t>(i) % peers.size()]] {
       while (!stop) {
-        const auto reply = rpc::CallAndWait(peer, kRawMethod, grpc::ByteBuffer(nullptr, 0),
-                                            Deadline::After(std::chrono::minutes(1)));
+        const auto reply =
+            rpc::CallAndWait(peer, kRawMethod, grpc::ByteBuffer(nullptr, 0), Deadline::After(std::chrono::minutes(1)));
         ESPALIER_CHECK(reply.ok()) << reply.status().ToString();
         bytes += reply->Length();
         if (watch.Seconds() > 1) stop = true;

@@ -35,7 +35,7 @@ TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
     const Ended unknown = Espalier(words);
     EXPECT_EQ(unknown.code, 64) << words;
     EXPECT_THAT(unknown.error, AllOf(StartsWith("espalier: there is no command '"), HasSubstr("(did you mean '"),
-                                     HasSubstr(" --help` lists them")));
+                                     HasSubstr(" --help` lists the commands")));
     EXPECT_THAT(unknown.output, IsEmpty());
   }
   EXPECT_EQ(Espalier("generate").code, 64);

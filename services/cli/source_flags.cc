@@ -39,15 +39,16 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command->add_flag("--normalize-features", flags->normalize_features,
                     "Divide each node's features by their sum, in floating columns of shape [nodes, D, ...]");
   command
-      ->add_option("--feature-dtype", flags->feature_dtype,
-                   "Data type of floating columns of shape [nodes, D, ...]: Source, F32, F16, BF16 or I8; trainers convert "
-                   "them to F32")
+      ->add_option(
+          "--feature-dtype", flags->feature_dtype,
+          "Data type of floating columns of shape [nodes, D, ...]: Source, F32, F16, BF16 or I8; trainers convert "
+          "them to F32")
       ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16", "I8"}, CLI::ignore_case));
   command
-      ->add_option(
-          "--label", flags->labels,
-          "Further label columns, as NAME or NAME,NAME; values may be missing (NaN) in them and in label, labels, y and "
-          "*-label; --normalize-features and --feature-dtype leave these NAMEs and node-label as they are")
+      ->add_option("--label", flags->labels,
+                   "Further label columns, as NAME or NAME,NAME; values may be missing (NaN) in them and in label, "
+                   "labels, y and *-label; --normalize-features and --feature-dtype leave these NAMEs and node-label as "
+                   "they are")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(

@@ -74,8 +74,8 @@ Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const Prep
   std::optional<EdgeTypeId> reverse;
   if (!requested.reverse_edge_type.empty()) {
     if (types.size() > 1) {
-      return InvalidArgument("'" + requested.reverse_edge_type +
-                             "' is the reverse of one edge type, but edges of " + std::to_string(types.size()) +
+      return InvalidArgument("'" + requested.reverse_edge_type + "' is the reverse of one edge type, but edges of " +
+                             std::to_string(types.size()) +
                              " edge types are held out: name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(reverse, FindExistingReverse(graph.schema, types.front(), requested.reverse_edge_type,

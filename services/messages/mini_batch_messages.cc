@@ -177,7 +177,8 @@ Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vect
   for (const uint32_t of_type : rows) num_seeds += of_type;
   if (num_seeds != batch.num_seeds) {
     return InvalidArgument(std::string("a mini-batch of ") + WordFor(kind) + " with " +
-                           std::to_string(batch.num_seeds) + " seeds, but its last layer writes " + std::to_string(num_seeds) + " rows");
+                           std::to_string(batch.num_seeds) + " seeds, but its last layer writes " +
+                           std::to_string(num_seeds) + " rows");
   }
   if (kind != SeedKind::kNodes) return Status();
   if (batch.seed_type != plan.seed_type || rows[batch.seed_type.value] != num_seeds) {

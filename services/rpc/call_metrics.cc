@@ -5,10 +5,9 @@ namespace espalier::rpc {
 CallMetrics::MethodMetrics CallMetrics::MakeMethodMetrics(const std::string& method) {
   const telemetry::Labels labels = {{"method", method}};
   MethodMetrics metrics;
-  metrics.seconds =
-      registry_->AddHistogram("espalier_client_call_seconds",
-                              "Duration of a call, including all attempts and the backoff between them.",
-                              telemetry::ExponentialBuckets(0.0001, 4, 10), labels);
+  metrics.seconds = registry_->AddHistogram("espalier_client_call_seconds",
+                                            "Duration of a call, including all attempts and the backoff between them.",
+                                            telemetry::ExponentialBuckets(0.0001, 4, 10), labels);
   const auto retries = [&](const char* cause) {
     return registry_->AddCounter(
         "espalier_client_retries_total",

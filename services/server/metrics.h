@@ -1,5 +1,5 @@
-// The metrics espalier_rpc_*: number, duration and size of the calls that a server process answered. Describe is not
-// counted, and each mini-batch of a stream counts as one call without a request.
+// The metrics espalier_rpc_*: number, duration and size of the calls that a server process answered. Describe of
+// GraphStore is not counted, and each mini-batch of a stream counts as one call without a request.
 #pragma once
 
 #include <map>

@@ -20,8 +20,8 @@ class PluginFunctions {
 
   // Has no functions and no initializers.
   PluginFunctions() = default;
-  // Loads the files in this order, each once per process. Returns the first error of PluginLibrary::Load, or
-  // InvalidArgument if two plugins have the same name.
+  // Loads the files in this order; a file that this process has loaded before is not loaded again. Returns the first
+  // error of PluginLibrary::Load, or InvalidArgument if two plugins have the same name.
   static Result<std::shared_ptr<const PluginFunctions>> Load(const std::vector<PluginFile>& files);
 
   bool empty() const { return by_name_.empty() && initializers_.empty(); }

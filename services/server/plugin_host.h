@@ -17,7 +17,7 @@ struct EspalierCall {
   const espalier::graph::PartitionBook& book;
   const espalier::graph::Partition& data;
   espalier::Deadline deadline;
-  std::function<bool()> is_cancelled = {};  // returns whether the client has disconnected; empty: it has not
+  std::function<bool()> is_cancelled = {};  // returns whether the call was cancelled; empty: never
   size_t max_response_bytes = 0;
   espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: the plugin sees no tensors
   std::vector<uint8_t> response = {};

@@ -25,7 +25,7 @@ struct SamplerServerOptions {
   telemetry::MetricRegistry* metrics = nullptr;              // outlives the server; null: no metrics
 };
 
-// Thread-safe.
+// Thread-safe, except Drain, which is for one thread.
 class SamplerServer {
  public:
   // Starts a server of mini-batches of `graph`, which serves until it is drained or destroyed. The errors are those of

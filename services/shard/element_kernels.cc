@@ -123,44 +123,44 @@ template <class Value>
 using Wide = std::conditional_t<std::is_floating_point_v<Value>, double,
                                 std::conditional_t<std::is_signed_v<Value>, int64_t, uint64_t>>;
 
-// Calls step(column's result so far, element) row by row. With `from_first_row`, the results begin as the first row;
-// otherwise they begin as zeros.
+// Returns [row_elements] results: for each row in order, result i becomes step(result i, element i of the row). With
+// `from_first_row`, the results begin as the first row; otherwise they begin as zeros.
 template <class Elements, class Result, class Step>
-Tensor ReduceColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns, bool from_first_row, Step step) {
+Tensor FoldRows(const std::byte* rows, uint64_t num_rows, uint64_t row_elements, bool from_first_row, Step step) {
   const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);
-  std::vector<Result> results(num_columns);
+  std::vector<Result> results(row_elements);
   for (uint64_t row = 0; row < num_rows; ++row) {
-    for (uint64_t column = 0; column < num_columns; ++column) {
-      const auto value = Elements::Load(in[row * num_columns + column]);
-      results[column] = row == 0 && from_first_row ? static_cast<Result>(value) : step(results[column], value);
+    for (uint64_t i = 0; i < row_elements; ++i) {
+      const auto value = Elements::Load(in[row * row_elements + i]);
+      results[i] = row == 0 && from_first_row ? static_cast<Result>(value) : step(results[i], value);
     }
   }
   return Tensor::FromVector(std::move(results));
 }
 
 template <class Elements>
-Tensor SumColumns(const std::byte* rows, uint64_t num_rows, uint64_t num_columns) {
+Tensor SumRows(const std::byte* rows, uint64_t num_rows, uint64_t row_elements) {
   using Value = typename Elements::Value;
   if constexpr (std::is_floating_point_v<Value>) {
     const auto* in = reinterpret_cast<const typename Elements::Stored*>(rows);
-    std::vector<ExactSum> sums(num_columns);
+    std::vector<ExactSum> sums(row_elements);
     for (uint64_t row = 0; row < num_rows; ++row) {
-      for (uint64_t column = 0; column < num_columns; ++column) {
-        sums[column].Add(static_cast<double>(Elements::Load(in[row * num_columns + column])));
+      for (uint64_t i = 0; i < row_elements; ++i) {
+        sums[i].Add(static_cast<double>(Elements::Load(in[row * row_elements + i])));
       }
     }
     std::vector<int64_t> words;
-    words.reserve(num_columns * ExactSum::kWords);
+    words.reserve(row_elements * ExactSum::kWords);
     for (const ExactSum& sum : sums) {
-      const auto of_column = sum.Words();
-      words.insert(words.end(), of_column.begin(), of_column.end());
+      const auto of_sum = sum.Words();
+      words.insert(words.end(), of_sum.begin(), of_sum.end());
     }
     return Tensor::FromVector(std::move(words),
-                              {static_cast<int64_t>(num_columns), static_cast<int64_t>(ExactSum::kWords)});
+                              {static_cast<int64_t>(row_elements), static_cast<int64_t>(ExactSum::kWords)});
   } else {
     using Result = Wide<Value>;
-    return ReduceColumns<Elements, Result>(
-        rows, num_rows, num_columns, /*from_first_row=*/false, [](Result sum, Value value) {
+    return FoldRows<Elements, Result>(
+        rows, num_rows, row_elements, /*from_first_row=*/false, [](Result sum, Value value) {
           return static_cast<Result>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(Result{value}));
         });
   }
@@ -189,26 +189,26 @@ void WriteElements(RowWrite write, DType dtype, std::byte* into, const std::byte
   });
 }
 
-Tensor ReduceRows(Reduction reduction, DType dtype, const std::byte* rows, uint64_t num_rows, uint64_t num_columns) {
+Tensor ReduceRows(Reduction reduction, DType dtype, const std::byte* rows, uint64_t num_rows, uint64_t row_elements) {
   return VisitElements(dtype, [&]<class Elements>(Elements) {
     using Value = typename Elements::Value;
     using Result = Wide<Value>;
     switch (reduction) {
       case Reduction::kCountNonzero:
-        return ReduceColumns<Elements, uint64_t>(
-            rows, num_rows, num_columns, /*from_first_row=*/false,
+        return FoldRows<Elements, uint64_t>(
+            rows, num_rows, row_elements, /*from_first_row=*/false,
             [](uint64_t count, Value value) { return count + uint64_t{value != Value{0}}; });
       case Reduction::kSum: break;
       case Reduction::kMin:
-        return ReduceColumns<Elements, Result>(
-            rows, num_rows, num_columns, /*from_first_row=*/true,
+        return FoldRows<Elements, Result>(
+            rows, num_rows, row_elements, /*from_first_row=*/true,
             [](Result smallest, Value value) { return Smaller(smallest, static_cast<Result>(value)); });
       case Reduction::kMax:
-        return ReduceColumns<Elements, Result>(
-            rows, num_rows, num_columns, /*from_first_row=*/true,
+        return FoldRows<Elements, Result>(
+            rows, num_rows, row_elements, /*from_first_row=*/true,
             [](Result largest, Value value) { return Larger(largest, static_cast<Result>(value)); });
     }
-    return SumColumns<Elements>(rows, num_rows, num_columns);
+    return SumRows<Elements>(rows, num_rows, row_elements);
   });
 }
 

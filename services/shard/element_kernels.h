@@ -13,10 +13,10 @@ namespace espalier::shard {
 // CheckWrite has passed.
 void WriteElements(sampler::RowWrite write, DType dtype, std::byte* into, const std::byte* from, uint64_t num_elements);
 
-// Reduces `rows` [num_rows, num_columns] to the result of sampler::PartitionTensors::Reduce. kMin and kMax need
+// Reduces `rows` [num_rows, row_elements] to the result of sampler::PartitionTensors::Reduce. kMin and kMax need
 // num_rows > 0.
 Tensor ReduceRows(sampler::Reduction reduction, DType dtype, const std::byte* rows, uint64_t num_rows,
-                  uint64_t num_columns);
+                  uint64_t row_elements);
 
 // Stores `value` as one element of the dtype; CheckSpec has checked that it fits.
 void StoreElement(DType dtype, double value, std::byte* into);

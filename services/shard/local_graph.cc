@@ -89,7 +89,7 @@ bool HaveSameEdgeSplits(const std::vector<sampler::GraphDescription::EdgeSplitCo
 Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook& book,
                                                      const std::vector<graph::Partition>& partitions) {
   if (partitions.empty() || partitions.size() != book.num_partitions()) {
-    return InvalidArgument(std::to_string(partitions.size()) + " partitions for a book of " +
+    return InvalidArgument(std::to_string(partitions.size()) + " partitions, but the partition book has " +
                            std::to_string(book.num_partitions()));
   }
   sampler::GraphDescription description{
@@ -117,7 +117,7 @@ Result<std::unique_ptr<sampler::PartitionedGraph>> OpenLocalGraph(const graph::P
   for (size_t p = 0; p < partitions.size(); ++p) {
     if (partitions[p].id != PartitionId(static_cast<uint32_t>(p))) {
       return InvalidArgument("partition " + std::to_string(partitions[p].id.value) + " is at index " +
-                             std::to_string(p) + ": expected the order of the ids");
+                             std::to_string(p) + ": expected partitions in the order of their ids, from 0");
     }
     ASSIGN_OR_RETURN(std::shared_ptr<GraphShard> shard, GraphShard::Make(book, std::move(partitions[p]), limits));
     shards.push_back(std::move(shard));

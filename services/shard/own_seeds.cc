@@ -26,7 +26,7 @@ uint64_t LowerBound(const IdArray& ordinals, uint64_t ordinal) {
   return first;
 }
 
-// Looks up the ordinal of each position in the lists.
+// For each position in `range`, looks up its ordinal in the lists.
 std::vector<OwnSeed> FindByPosition(const sampler::SeedOrder& order, std::span<const OrdinalList> lists,
                                     sampler::PositionRange range) {
   std::vector<OwnSeed> seeds;

@@ -9,8 +9,8 @@
 
 namespace espalier::shard {
 
-// The initializer is called for blocks of rows of at most this size, or of one row, so that each call gets few ids and
-// the deadline is checked between calls.
+// The initializer is called for blocks of rows within both limits (one row may exceed kPluginBlockBytes), so that each
+// call gets few ids and the deadline is checked between calls.
 inline constexpr size_t kPluginBlockBytes = size_t{1} << 20;
 inline constexpr uint64_t kMaxPluginBlockRows = uint64_t{1} << 16;
 

@@ -1,6 +1,7 @@
 // The in-edges of a destination that remain after exclusion. Draws are made among these in-edges. Uniform draws equal
 // those from a graph without the excluded edges, and so do weighted draws if the row's weights are used unchanged
-// (QuantizeRow in weighted_draws.h). Other weights were scaled together with those of the excluded edges.
+// (QuantizeRow in weighted_draws.h). If the weights are scaled, draws may differ, because the scale also depends on the
+// weights of the excluded edges.
 #pragma once
 
 #include <cstdint>

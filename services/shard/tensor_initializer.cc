@@ -56,15 +56,15 @@ uint64_t ToKey(const sampler::TensorSpec& spec, const graph::PartitionBook& book
 template <class Values>
 void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::function<uint64_t(uint64_t)>& original_id,
                 uint64_t num_rows, std::byte* rows, Values values_of) {
-  const uint64_t num_columns = sampler::RowElements(spec.row_shape);
-  if (num_columns == 0) return;  // rows without values
+  const uint64_t row_elements = sampler::RowElements(spec.row_shape);
+  if (row_elements == 0) return;  // rows without values
   const size_t element_bytes = ItemSize(spec.dtype);
   for (uint64_t row = 0; row < num_rows; ++row) {
     const uint64_t original = original_id(row);
-    for (uint64_t column = 0; column < num_columns; column += 4) {
-      const ValuesOfBlock values = values_of(Philox4x32(key, column / 4, original));
-      for (uint64_t i = column; i < num_columns && i < column + 4; ++i) {
-        StoreElement(spec.dtype, values[i - column], rows + (row * num_columns + i) * element_bytes);
+    for (uint64_t first = 0; first < row_elements; first += 4) {
+      const ValuesOfBlock values = values_of(Philox4x32(key, first / 4, original));
+      for (uint64_t i = first; i < row_elements && i < first + 4; ++i) {
+        StoreElement(spec.dtype, values[i - first], rows + (row * row_elements + i) * element_bytes);
       }
     }
   }
@@ -79,7 +79,7 @@ bool NeedsOriginalIds(const Initializer& initializer) {
 void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
   const Initializer& initializer = spec.initializer;
-  ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "the plugin computes its initial values";
+  ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "for a plugin's initializer, call FillByPlugin";
   const uint64_t key = ToKey(spec, book);
   const auto uniform = [&](double low, double high) {
     FillRandom(spec, key, original_id, num_rows, rows,

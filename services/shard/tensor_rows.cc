@@ -35,8 +35,8 @@ Status TensorRows::Write(sampler::RowWrite write, std::span<const LocalRowId> ro
   RETURN_IF_ERROR(sampler::CheckWrite(write, dtype_));
   for (const LocalRowId row : rows) {
     if (row.value >= num_rows_) {
-      return InvalidArgument("row " + std::to_string(row.value) + " of tensor '" + name + "' does not exist; it has " +
-                             std::to_string(num_rows_));
+      return InvalidArgument("row " + std::to_string(row.value) + " of tensor '" + name + "' is not one of its " +
+                             std::to_string(num_rows_) + " rows");
     }
   }
   if (row_bytes_ == 0) return {};
@@ -75,15 +75,15 @@ Status TensorRows::Gather(std::span<const LocalRowId> rows, const sampler::RowSi
 }
 
 Result<Tensor> TensorRows::Reduce(sampler::Reduction reduction) {
-  const uint64_t num_columns = row_bytes_ / ItemSize(dtype_);
-  if (num_columns > sampler::TensorLimits::kMaxReducedElements) {
-    return ResourceExhausted("a reduction over rows of " + std::to_string(num_columns) + " elements, the limit is " +
+  const uint64_t row_elements = row_bytes_ / ItemSize(dtype_);
+  if (row_elements > sampler::TensorLimits::kMaxReducedElements) {
+    return ResourceExhausted("a reduction over rows of " + std::to_string(row_elements) + " elements, the limit is " +
                              std::to_string(sampler::TensorLimits::kMaxReducedElements));
   }
   const bool needs_rows = reduction == sampler::Reduction::kMin || reduction == sampler::Reduction::kMax;
   if (needs_rows && num_rows_ == 0) return FailedPrecondition("a reduction over no rows has no minimum or maximum");
   const std::shared_lock lock(mutex_);
-  return ReduceRows(reduction, dtype_, memory_.get(), num_rows_, num_columns);
+  return ReduceRows(reduction, dtype_, memory_.get(), num_rows_, row_elements);
 }
 
 }  // namespace espalier::shard

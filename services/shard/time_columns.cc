@@ -28,7 +28,7 @@ auto WithTimes(const Tensor& times, const Use& use) {
     case DType::kF32:
     case DType::kF64: break;
   }
-  return use(times.values<uint8_t>());  // kU8; HoldsTimes has refused the other dtypes of this list
+  return use(times.values<uint8_t>());  // kU8; HoldsTimes has refused the other dtypes without a return
 }
 
 bool HoldsTimes(const Tensor& times) {

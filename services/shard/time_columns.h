@@ -16,7 +16,7 @@ class TimeColumns {
  public:
   explicit TimeColumns(const graph::Partition& partition) : partition_(partition) {}
 
-  // Returns the column, or null if this edge type does not have the column: its edges then belong to all times.
+  // Returns the column, or null if this edge type does not have the column: its edges are then sampled for every time.
   // NotFound: no edge type has the column. InvalidArgument, which is cached too: the column is not one integer per
   // edge, or in-edges are out of order; the message then has the first such position.
   Result<const Tensor*> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);

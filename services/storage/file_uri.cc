@@ -19,7 +19,7 @@ Result<std::string> ToLocalPath(const std::string& uri) {
     const bool has_slashes = path.starts_with("//");
     if (has_slashes) path.erase(0, 2);
     if (has_slashes && !path.starts_with("/")) {
-      return InvalidArgument("'" + uri + "' names a host; a file URI has three slashes: file:///path");
+      return InvalidArgument("'" + uri + "' names a host; expected three slashes, as in file:///path");
     }
   }
   if (path.empty()) return InvalidArgument("'" + uri + "' names no file or folder");

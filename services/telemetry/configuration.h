@@ -14,9 +14,9 @@ namespace espalier::telemetry {
 
 // Returns every option of a parsed command line that has a long name, except help and version, as a field. The key is
 // the long name with _ for -. The value is that of the command line or the environment variable, or else the default in
-// --help; "true" or "false" for a flag; a comma-separated list for several values. `overrides` come last and replace
-// options of the same name, for example by the actual number of threads or an address with the bound port. No option
-// contains a secret: options name files instead.
+// --help; "true" or "false" for a flag; a comma-separated list for several values. A field in `overrides` replaces the
+// option with the same key, for example by the actual number of threads or an address with the bound port; these fields
+// come last. No option contains a secret: options name files instead.
 std::vector<Field> ToFields(const CLI::App& app, std::vector<Field> overrides = {});
 
 // Returns JSON text, such as a job document, on one line. Returns text that is not JSON unchanged.

@@ -1,4 +1,4 @@
-// A listening TCP socket for an address in a flag.
+// A listening TCP socket for an address given by a flag.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@ namespace {
 // Control groups of version 1 represent "no limit" by a number near 2^63.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
-// Returns the group in the line with `marker` of /proc/self/cgroup, or "/" without such a line. A line is
+// Returns the group named by the line of /proc/self/cgroup that contains `marker`, or "/" if no line does. A line is
 // id:controllers:group: "0::/kubepods/pod7" for version 2, "4:memory:/kubepods/pod7" for version 1. In a container with
 // its own cgroup namespace the group is "/".
 std::string ParseGroup(const std::string& membership_path, const std::string& marker) {
@@ -33,8 +33,8 @@ void KeepSmaller(std::optional<uint64_t> limit, std::optional<uint64_t>* smalles
   if (limit.has_value()) *smallest = std::min(*limit, smallest->value_or(*limit));
 }
 
-// Returns the smallest limit of the group and its ancestors. A container sees its own group as the root even if the
-// membership file contains another path.
+// Returns the smallest limit of the group and its ancestors, including the root: a container sees its own group as the
+// root even if the membership file contains another path.
 std::optional<uint64_t> FindSmallestLimit(const std::filesystem::path& root, const std::string& group,
                                           const char* file) {
   std::optional<uint64_t> smallest = ReadLimit(root / file);

@@ -31,7 +31,7 @@ void OnSignal(int signal_number) {
   int none = 0;
   if (g_signal_number.compare_exchange_strong(none, signal_number)) {
     const char byte = 1;
-    // The pipe is never read, so one byte keeps it readable.
+    // Only ResetForTesting reads the pipe, so one byte keeps it readable.
     [[maybe_unused]] const ssize_t written = write(g_write_end.load(), &byte, 1);
   } else if (const int exit_code = g_second_exit_code.load(); exit_code >= 0) {
     _exit(exit_code);

@@ -81,7 +81,7 @@ const char* TerminationReason(ExitCode code) {
 std::string TerminationJson(const TerminationMessage& message) {
   Json document = ToDocument(message);
   std::string text = ToText(document);
-  // Halves the length until it fits, because an escaped character takes up to six bytes.
+  // Halves the message's length until the document fits, because an escaped character takes up to six bytes.
   for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
     document["message"] = ShortenMiddle(message.message, bytes);
     if (bytes < 1024) document.erase("metrics");
@@ -95,7 +95,7 @@ void WriteTermination(const TerminationMessage& message) {
   const char* path = std::getenv("ESPALIER_TERMINATION_LOG");
   if (path == nullptr || *path == '\0') return;
   const Status written = WriteInPlace(path, TerminationJson(message));
-  if (!written.ok()) Log(Level::kWarning, "no termination message", {{"error", written}});
+  if (!written.ok()) Log(Level::kWarning, "the termination message was not written", {{"error", written}});
 }
 
 void WriteTermination(const Status& status, ExitCode code) {

@@ -30,7 +30,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& program, int 
     const auto found = std::find_if(below.begin(), below.end(), [&](auto* one) { return one->get_name() == word; });
     if (found == below.end()) {
       return "there is no command '" + word + "'" + job::DidYouMean(word, ListPublicNames(below)) + ": `" + command +
-             " --help` lists them";
+             " --help` lists the commands";
     }
     at = *found;
     command += " " + word;

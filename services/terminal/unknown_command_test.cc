@@ -22,11 +22,11 @@ std::string Said(std::vector<const char*> words) {
 }
 
 TEST(UnknownCommandTest, NamesArgumentAndNearestCommand) {
-  EXPECT_EQ(Said({"rnu"}), "there is no command 'rnu' (did you mean 'run'?): `espalier --help` lists them");
-  EXPECT_EQ(Said({"frobnicate", "--help"}), "there is no command 'frobnicate': `espalier --help` lists them");
-  EXPECT_EQ(Said({"hots"}), "there is no command 'hots': `espalier --help` lists them");
+  EXPECT_EQ(Said({"rnu"}), "there is no command 'rnu' (did you mean 'run'?): `espalier --help` lists the commands");
+  EXPECT_EQ(Said({"frobnicate", "--help"}), "there is no command 'frobnicate': `espalier --help` lists the commands");
+  EXPECT_EQ(Said({"hots"}), "there is no command 'hots': `espalier --help` lists the commands");
   EXPECT_EQ(Said({"checkpoint", "inspekt", "out"}),
-            "there is no command 'inspekt' (did you mean 'inspect'?): `espalier checkpoint --help` lists them");
+            "there is no command 'inspekt' (did you mean 'inspect'?): `espalier checkpoint --help` lists the commands");
 }
 
 TEST(UnknownCommandTest, OtherErrorsComeFromParser) {

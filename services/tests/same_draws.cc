@@ -54,7 +54,7 @@ void PrintDraws(const char* what, const Draw& draw) {
   digest.Print(what);
 }
 
-// Weights of a row: sizes of many magnitudes, and some zeros.
+// Returns the weights of a row: values of many magnitudes, and some zeros.
 template <class T>
 std::vector<T> Weights(uint64_t row, uint32_t degree) {
   std::vector<T> weights(degree);

@@ -35,7 +35,7 @@ void NoteScriptNotSaved(const job::DistTraining& job, const graph::GraphSchema& 
   if (!CheckTorchScript(MakeModelOptions(job.training, schema, parts)).ok()) return;
   outputs.RecordNotWritten(kFile,  // this note is to be removed in the release after 0.1.0
                            "model/best.safetensors has the same parameters; add TorchScript to spec.output.save if a "
-                           "program needs the file");
+                           "program needs model/best.pt");
 }
 
 }  // namespace espalier::trainer

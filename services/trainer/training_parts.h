@@ -13,7 +13,7 @@
 
 namespace espalier::trainer {
 
-// The parts of a run, in the order in which they are built.
+// The parts of a run.
 struct Parts {
   NodeData data;
   sampler::SamplingSpec sampling;

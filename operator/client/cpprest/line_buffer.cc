@@ -17,9 +17,9 @@ LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::funct
   MutexLock lock(&mutex_);
   if (end_) return Appended::kRefused;
   if (bytes.size() > limits_.max_line_bytes + limits_.high_water_bytes) {
-    end_ = ResourceExhausted("cpprestsdk passed " + FormatBytes(bytes.size()) +
-                             " of the response at once; the limit is " +
-                             FormatBytes(limits_.max_line_bytes + limits_.high_water_bytes));
+    end_ =
+        ResourceExhausted("cpprestsdk passed " + FormatBytes(bytes.size()) + " of the response at once; the limit is " +
+                          FormatBytes(limits_.max_line_bytes + limits_.high_water_bytes));
     return Appended::kRefused;
   }
 

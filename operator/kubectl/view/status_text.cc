@@ -138,8 +138,8 @@ std::string StatusText(const api::DistTraining& training, const std::vector<JobE
   if (status.partition) text += Field("Partitions", PartitionText(*status.partition));
   if (status.script) text += Field("Script", status.script->source + "  (SHA-256 " + status.script->sha256 + ")");
   if (const Result<std::string> uri = OutputsUri(training); uri.ok()) {
-    text += Field("Outputs",
-                  *uri + (api::IsTrue(status, api::kSucceeded) ? "" : "  (checkpoints; results after success)"));
+    text +=
+        Field("Outputs", *uri + (api::IsTrue(status, api::kSucceeded) ? "" : "  (checkpoints; results after success)"));
   }
   if (status.last_error) text += Field("Last error", LastErrorText(*status.last_error));
   text += RoleTable(status) + ConditionTable(status, now);

@@ -29,7 +29,7 @@ class GraphSAGE(torch.nn.Module):
 
 
 def loader_of(g, part, fanouts, seed):
-    """Mini-batches of 140 seeds of all ranks together."""
+    """Mini-batches of 140 seeds, counted over all ranks."""
     sampler = ep.NeighborSampler(fanouts, expand="Once", prefetch_node_feats="node-feat", prefetch_labels="node-label")
     return ep.DistNodeDataLoader(g, ep.NodesOfSplit("public", part), sampler, batch_size=140, seed=seed)
 

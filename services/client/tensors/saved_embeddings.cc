@@ -62,8 +62,8 @@ Result<std::unique_ptr<SavedEmbedding>> SavedEmbedding::Open(const DistGraph& gr
     return std::unique_ptr<SavedEmbedding>(
         new SavedEmbedding(std::unique_ptr<Source>(new Source{graph, std::move(at), uri, saved})));
   }
-  return NotFound(what + ": no embedding with this name and the rows " + rows + " is saved there; saved embeddings: " +
-                  (others.empty() ? "none" : others));
+  return NotFound(what + ": no embedding with this name and the rows " + rows +
+                  " is saved there; saved embeddings: " + (others.empty() ? "none" : others));
 }
 
 uint64_t SavedEmbedding::version() const { return source_->saved.version; }

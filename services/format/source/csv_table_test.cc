@@ -219,8 +219,7 @@ TEST(CsvEdgesTest, SkipsAByteOrderMarkAndNamesTheRemedy) {
   EXPECT_THAT(
       outcome("source,target\n3,1\n"),
       HasSubstr("e.csv.gz:1: the source is 'source': expected an integer; if this line is a header, delete it"));
-  EXPECT_THAT(outcome("src,dst,w\n"),
-              HasSubstr("has 3 fields: expected source,destination; if this line is a header"));
+  EXPECT_THAT(outcome("src,dst,w\n"), HasSubstr("has 3 fields: expected source,destination; if this line is a header"));
   EXPECT_THAT(outcome("3;1\n"),
               HasSubstr("has 1 fields: expected source,destination; numbers must be separated by ','"));
   EXPECT_THAT(outcome("3,1\n4,x\n"), ::testing::EndsWith("e.csv.gz:2: the destination is 'x': expected an integer"));

@@ -120,8 +120,7 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
       numbers[i] = name.id;
     }
     if (input.relations.size() > kMaxRelations) {
-      return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) +
-                             " relations: is the " +
+      return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) + " relations: is the " +
                              (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") +
                              " field really the relation?");
     }

@@ -278,8 +278,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsReferencesToOtherParallelEdges) {
   Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
   EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // positions are ordered by time
   positions = U32Of({5, 3, 0});
-  EXPECT_THAT(Verify(Against::kSource).violations,
-              Contains(HasSubstr("it selects others than the source's split")));
+  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it selects others than the source's split")));
   positions = U32Of({5, 6, 0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));

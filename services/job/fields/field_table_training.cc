@@ -59,8 +59,9 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.reverseEdgeType",
        .member = &Task::reverse_edge_type,
        .type = kEdgeType,
-       .meaning = "edge tasks: edge type with the reverse edges of `edgeType`; where an edge is excluded, its reverse edge is "
-                  "excluded too; may be `edgeType` itself; by default the one that `addReverseEdges` adds"},
+       .meaning =
+           "edge tasks: edge type with the reverse edges of `edgeType`; where an edge is excluded, its reverse edge is "
+           "excluded too; may be `edgeType` itself; by default the one that `addReverseEdges` adds"},
       {.path = "spec.training.task.negatives", .meaning = "LinkPrediction: negative sampling"},
       {.path = "spec.training.task.negatives.type",
        .member = &Task::negatives,
@@ -79,9 +80,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.loss",
        .member = &Task::loss,
        .stays_missing = true,
-       .meaning =
-           "LinkPrediction: loss; BinaryCrossEntropy: of each score by itself; CrossEntropy: of each positive against its "
-           "negatives; by default BinaryCrossEntropy"},
+       .meaning = "LinkPrediction: loss; BinaryCrossEntropy: of each score by itself; CrossEntropy: of each positive "
+                  "against its negatives; by default BinaryCrossEntropy"},
       {.path = "spec.training.inputs",
        .member = &Training::inputs,
        .minimum_items = 1,
@@ -280,8 +280,9 @@ std::vector<FieldSpec> EvaluationFields() {
        .stays_missing = true,
        .minimum_integer = 0,
        .maximum_integer = 1'000'000,
-       .meaning = "LinkPrediction: number of candidate nodes, drawn for each edge, against which its destination is ranked; "
-                  "every evaluation of a run uses the same ones; by default 0, every node"},
+       .meaning =
+           "LinkPrediction: number of candidate nodes, drawn for each edge, against which its destination is ranked; "
+           "every evaluation of a run uses the same ones; by default 0, every node"},
       {.path = "spec.training.evaluation.filtered",
        .member = &Evaluation::filtered,
        .stays_missing = true,

@@ -90,9 +90,9 @@ std::vector<Rule> SeedTimeRules() {
       // GCN normalizes by degrees that count all edges of the graph, also those later than the seed's time.
       {"spec", has_no_seed_time_or + "self.training.model.type != 'GCN'",
        "not supported with the model GCN, whose degrees include edges later than a node's time",
-       "training.sampling.seedTime",
-       Holds(
-           [](const DistTraining& self) { return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn; })},
+       "training.sampling.seedTime", Holds([](const DistTraining& self) {
+         return !HasSeedTime(self) || self.training.model.type != ModelType::kGcn;
+       })},
       // Layer-wise inference computes one row per node, but temporal sampling needs one per node and time.
       {"spec", has_no_seed_time_or + "self.training.evaluation.neighborhood == 'Sampled'",
        "with spec.training.sampling.seedTime, expected Sampled: Full would use edges that are later than a node's time",

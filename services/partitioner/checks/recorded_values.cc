@@ -31,8 +31,7 @@ Status CheckSplitLabels(const job::Task& task, const std::string& type, const La
   if (split == labels.end()) return {};
   const auto column = split->second.find(task.label);
   if (column == split->second.end()) return {};
-  return CheckLabelFacts(task, type, SelectFacts(ToLabelKind(task), column->second),
-                         CountTraining(splits, task.split));
+  return CheckLabelFacts(task, type, SelectFacts(ToLabelKind(task), column->second), CountTraining(splits, task.split));
 }
 
 Status CheckLabels(const job::Task& task, const GraphMetadata& metadata) {

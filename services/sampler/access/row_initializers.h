@@ -31,8 +31,8 @@ class RowInitializers {
   // Returns OK, or Unimplemented with the names of the existing initializers.
   virtual Status CheckExists(const std::string& name) const = 0;
   // Fills the rows with spec.initializer. An error is the initializer's own, or reports that it does not exist or did
-  // not fill the rows correctly; it is never NotFound, AlreadyExists or Aborted, which have other meanings when tensors are created.
-  // After the deadline the result is discarded.
+  // not fill the rows correctly; it is never NotFound, AlreadyExists or Aborted, which have other meanings when tensors
+  // are created. After the deadline the result is discarded.
   virtual Status Fill(const RowsToFill& rows, Deadline deadline) const = 0;
 };
 

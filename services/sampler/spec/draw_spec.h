@@ -73,12 +73,11 @@ void VisitOptionMembers(const Visit& visit) {
                  "neighborhoods (`evaluation.neighborhood: Full`, embeddings, predictions) include in-edges of weight "
                  "0"},
       &DrawSpec::weight_column);
-  visit(
-      OptionText{"method",
-                 "sampling method; Neighbor samples independently for each node, Labor shares random numbers between "
-                 "nodes so that a mini-batch has fewer distinct nodes, Last takes the in-edges with the latest "
-                 "timestamps in `graph.timeColumn`"},
-      &DrawSpec::method);
+  visit(OptionText{"method",
+                   "sampling method; Neighbor samples independently for each node, Labor shares random numbers between "
+                   "nodes so that a mini-batch has fewer distinct nodes, Last takes the in-edges with the latest "
+                   "timestamps in `graph.timeColumn`"},
+        &DrawSpec::method);
   visit(OptionText{"layerDependency", "Labor: share the random numbers between layers too"},
         &DrawSpec::layer_dependency);
   visit(

@@ -1,5 +1,4 @@
-// A nonce in a file that only processes of this host and user can read. A client that reads it proves that it shares a
-// file system with the server.
+// A nonce in a file. A client that knows the nonce thereby proves that it shares a file system with the server.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ void SetPartitionMetrics(const LoadedPartition& loaded, double load_seconds, tel
 
   set("espalier_partition_nodes_count", "Nodes that the partition owns, of all types.", static_cast<double>(nodes));
   set("espalier_partition_edges_count", "In-edges of the partition's nodes, of all types.", static_cast<double>(edges));
-  set("espalier_partition_file_bytes", "Size of the partition's files of structure and node columns.",
+  set("espalier_partition_file_bytes", "Size of the files with the partition's structure and node columns.",
       static_cast<double>(files.graph.size_bytes + files.node_columns.size_bytes));
   set("espalier_partition_cut_ratio", "Share of the graph's edges that connect different partitions.",
       loaded.manifest.quality.cut_ratio);

@@ -19,7 +19,7 @@ void AddSamplerFlags(CLI::App& app, SamplerFlags* flags) {
       ->capture_default_str();
   daemon::AddJobNameFlag(
       app, &flags->job_name,
-      "the job's name at the graph servers, which the job's trainers must use too; default: the document's name");
+      "the job's name at the graph servers; the job's trainers must use the same name; default: the document's name");
   app.add_option("--incarnation", flags->incarnation, "the job's incarnation; default: the one that the servers report")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers")

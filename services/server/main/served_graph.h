@@ -32,7 +32,8 @@ struct LoadedPartition {
   format::Manifest manifest;
   std::shared_ptr<shard::GraphShard> shard;
   format::CopiedBytes copied;  // sizes of the files that could not be mapped in place
-  std::string local_uri;       // of the mapped files: `uri`, or the folder of the copies, which is a partitioning too
+  // URI of the partitioning whose files are mapped: the one that was requested, or its copy in the cache folder.
+  std::string local_uri;
 };
 
 // Maps and verifies partition `partition` of the partitioning at `uri`, downloading it first if it is not local.

@@ -105,7 +105,7 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
 // Returns the lock on the partial file. Returns nullopt if another process has held the lock for longer than
 // max_verification_time and this process has verified the file without the lock.
 Result<std::optional<FileLock>> CacheEntry::LockOrVerify(const CachedFileRequest& request, const std::string& partial,
-                                                           const std::string& path, Deadline deadline) {
+                                                         const std::string& path, Deadline deadline) {
   bool may_verify = request.verify == VerifyWhen::kOncePerUse;
   while (true) {
     const Deadline patience = may_verify ? deadline.AtMost(MaxVerificationTime(request)) : deadline;

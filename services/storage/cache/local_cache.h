@@ -78,8 +78,7 @@ class CacheEntry {
       : options_(std::move(options)), folder_(std::move(folder)), pin_(std::move(pin)) {}
 
   Result<std::optional<FileLock>> LockOrVerify(const CachedFileRequest& request, const std::string& partial,
-                                                 const std::string& path, Deadline deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                                               const std::string& path, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   Status MarkVerified(const CachedFileRequest& request, const std::string& path, Deadline deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Result<bool> IsPresentAndGood(const CachedFileRequest& request, const std::string& path, Deadline deadline);

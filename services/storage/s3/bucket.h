@@ -19,8 +19,8 @@ struct S3Bucket {
 };
 
 // Returns the address of a bucket. InvalidArgument for an invalid bucket name, endpoint or region. Path addressing also
-// allows the names of Ceph and of AWS's oldest region that are not valid in a host name (upper case, '_', up to 255
-// characters).
+// allows bucket names that are not valid in a host name (upper case, '_', up to 255 characters), because Ceph and AWS's
+// oldest region have such buckets.
 Result<S3Bucket> MakeS3Bucket(const std::string& name, const S3Settings& settings);
 
 // Returns whether `text` has the form of a region: 1 to 64 characters of a-z, 0-9, '-' and '_'.

@@ -10,7 +10,7 @@ bool HasKeys(const std::string& path, const std::string& profile) {
   return !path.empty() && MakeSharedFileSource(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
 }
 
-// Returns a clause about the profile and its remedy if the AWS tools can use the profile but this process cannot;
+// If the AWS tools can use the profile but this process cannot, returns a clause with the reason and a remedy;
 // otherwise "".
 std::string DescribeUnsupportedProfile(const S3CredentialSettings& from) {
   for (const std::string& path : {from.default_shared_file, from.config_file}) {
@@ -49,8 +49,8 @@ Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings&
   if (!from.container_uri.empty()) return MakeContainerSource(from, transport);
   if (from.instance_metadata) return MakeInstanceMetadataSource(transport);
   return FailedPrecondition(
-      "there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source of "
-      "docs/object-storage.md" +
+      "there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or configure another source "
+      "that docs/object-storage.md lists" +
       DescribeUnsupportedProfile(from));
 }
 

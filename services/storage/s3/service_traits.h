@@ -35,8 +35,8 @@ class ServiceTraits {
   // Records that the service reports `region` for the bucket. Returns false if that was already recorded.
   bool SetRegion(const std::string& bucket_name, const std::string& region) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns whether a response has shown that the bucket exists, so that a 404 to HEAD, which has no body, cannot mean
-  // that the bucket is missing.
+  // Returns whether a response has shown that the bucket exists. A 404 to HEAD, which has no body, then means that the
+  // object is missing; otherwise the bucket may be missing.
   bool IsKnownToExist(const std::string& bucket_name) const ABSL_LOCKS_EXCLUDED(mutex_);
   void RecordExistence(const std::string& bucket_name) ABSL_LOCKS_EXCLUDED(mutex_);
 

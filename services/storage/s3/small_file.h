@@ -1,4 +1,4 @@
-// Reading files with a token or a few lines.
+// Reads small files, which contain a token or a few lines.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns the number formed by `length` digits at `begin`, or -1 if there are other characters or fewer.
+// Returns the number formed by `length` digits at `begin`, or -1 if `text` does not have that many digits there.
 int ParseDigits(std::string_view text, size_t begin, size_t length) {
   if (begin + length > text.size() || text[begin] == '-') return -1;
   return ParseNumber<int>(text.substr(begin, length)).value_or(-1);

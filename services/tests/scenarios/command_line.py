@@ -26,8 +26,8 @@ class CommandLine(Scenario):
         self.assertEqual(espalier("partition", "--no-such-flag").returncode, 64)
         unknown = espalier("partitoin", "graph")
         self.assertEqual(unknown.returncode, 64)
-        self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): `espalier --help` lists them",
-                      unknown.stderr)
+        self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): "
+                      "`espalier --help` lists the commands", unknown.stderr)
 
     def test_a_folder_in_place_of_the_job_document_ends_each_program_with_64(self):
         for program, *args in (["espalier", "run", "-f", self.dir, "--output", self.dir / "out"],

@@ -29,8 +29,8 @@ Result<bool> CheckpointIntake::Give(const format::Safetensors& piece, Deadline d
 void CheckpointIntake::End(std::optional<LoopSnapshot> snapshot) {
   MutexLock lock(&mutex_);
   has_ended_ = true;
-  is_given_up_ = !snapshot.has_value();
-  if (is_given_up_) DiscardPieces();
+  is_abandoned_ = !snapshot.has_value();
+  if (is_abandoned_) DiscardPieces();
   snapshot_ = std::move(snapshot);
 }
 
@@ -56,9 +56,9 @@ void CheckpointIntake::DiscardPieces() {
   bytes_ = bytes_under_way_;
 }
 
-bool CheckpointIntake::IsGivenUp() const {
+bool CheckpointIntake::IsAbandoned() const {
   MutexLock lock(&mutex_);
-  return is_given_up_;
+  return is_abandoned_;
 }
 
 std::optional<LoopSnapshot> CheckpointIntake::TakeSnapshot() {

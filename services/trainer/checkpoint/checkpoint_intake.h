@@ -34,7 +34,7 @@ class CheckpointIntake {
   // training thread must still call End, and the uploading thread NextPiece until it returns nullopt.
   void Fail(Status why);
   // Returns true if End was called without a snapshot.
-  bool IsGivenUp() const;
+  bool IsAbandoned() const;
   // Returns the snapshot passed to End. Call it once, after NextPiece has returned nullopt.
   std::optional<LoopSnapshot> TakeSnapshot();
 
@@ -48,7 +48,7 @@ class CheckpointIntake {
   size_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;  // of the piece being uploaded
   Status failed_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<LoopSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -38,7 +38,7 @@ Status CatchExceptions(const std::function<Status()>& work) {
 CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
     : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.settings) {
   if (options_.loaded.has_value()) verdicts_[*options_.loaded] = Status();
-  if (trigger_.HasInterval()) metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
+  if (trigger_.HasInterval()) metrics_.last_timestamp.Set(static_cast<double>(UnixSeconds()));
 }
 
 CheckpointWriter::~CheckpointWriter() {
@@ -170,7 +170,7 @@ Result<std::optional<format::CheckpointWrite>> CheckpointWriter::OpenWrite(const
     // This incarnation has written the checkpoint before and then resumed from an older one. The same steps give the
     // same state, so an intact checkpoint is kept. A corrupt one, which the resumed run could not read, is replaced.
     const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
-    const Status existing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
+    const Status existing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsAbandoned(); });
     if (existing.ok()) return std::optional<format::CheckpointWrite>();
     if (!format::IsCheckpointCorruption(existing.code())) return existing;
     Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
@@ -238,7 +238,7 @@ void CheckpointWriter::Record(const CheckpointReport& report, uint64_t global_st
     metrics_.written.Add();
     metrics_.bytes.Add(static_cast<double>(report.size_bytes));
     metrics_.last_step.Set(static_cast<double>(global_step));
-    metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
+    metrics_.last_timestamp.Set(static_cast<double>(UnixSeconds()));
     Log(Level::kInfo, "checkpoint",
         {{"checkpoint", report.folder},
          {"epoch", report.epoch},

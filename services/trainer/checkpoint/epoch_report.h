@@ -21,7 +21,7 @@ struct EpochReport {
   uint32_t epoch = 0;
   double loss = 0;                   // mean over the epoch's seeds
   double learning_rate = 0;          // of the epoch's last step
-  std::optional<double> validation;  // the job's metric, if the epoch ended with an evaluation and it is defined
+  std::optional<double> validation;  // the job's metric; nullopt: not evaluated in this epoch, or undefined
   double total_seconds = 0;          // includes the evaluation
   SecondsSplit seconds;
   uint64_t num_seeds = 0;  // over all ranks

@@ -226,11 +226,10 @@ std::string LabelCensus::DescribeConstantTargets() const {
     if (ranges_[c].least == ranges_[c].most) SetBit(static_cast<int64_t>(c), &constant);
   }
   if (constant.empty()) return "";
-  const std::string which = ranges_.size() == 1
-                                ? ""
-                                : " at " + std::to_string(CountBits(constant)) + " of " +
-                                      std::to_string(ranges_.size()) + " positions of the target (" +
-                                      FirstClasses(constant) + ")";
+  const std::string which = ranges_.size() == 1 ? ""
+                                                : " at " + std::to_string(CountBits(constant)) + " of " +
+                                                      std::to_string(ranges_.size()) + " positions of the target (" +
+                                                      FirstClasses(constant) + ")";
   return "split '" + split_ + "': all training " + row_ + "s that have a target have the same number in column '" +
          column_ + "'" + which + ": a model learns nothing but that number";
 }

@@ -28,7 +28,7 @@ Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, co
     if (!layer.ok()) return layer.status().While("spec.training.sampling.layers[" + std::to_string(i) + "]");
     spec.layers.push_back(*std::move(layer));
   }
-  // Without layers: one layer that draws nothing, for the seed nodes alone.
+  // Without layers: one layer that draws nothing, so that a mini-batch has only the seed nodes.
   if (spec.layers.empty()) spec.layers.push_back({std::vector<int32_t>(schema.num_edge_types(), 0)});
   return spec;
 }

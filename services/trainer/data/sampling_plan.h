@@ -17,15 +17,15 @@ namespace espalier::trainer {
 Result<sampler::SamplingSpec> MakeSamplingSpec(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                                uint64_t seed);
 
-// Returns the relations that each layer samples: by layer, each list in ascending order.
+// Returns, for each layer, the edge types that it samples, in ascending order.
 std::vector<std::vector<EdgeTypeId>> ListRelations(const sampler::SamplingSpec& spec);
 
-// Returns a one-layer specification with all in-edges of the relations of layer `layer`, for full-neighborhood
-// inference.
+// Returns a one-layer specification with all in-edges of the edge types that layer `layer` samples, for
+// full-neighborhood inference.
 sampler::SamplingSpec MakeFullNeighborhood(const sampler::SamplingSpec& spec, size_t layer);
 
-// Returns the node types that are needed to compute the outputs of the seed types, each list in ascending order: layer
-// l reads the types of entry l and writes the types of entry l + 1. The last entry contains the seed types.
+// Returns the node types that each layer needs to compute the outputs of the seed types: layer l reads the types of
+// list l and writes the types of list l + 1. The last list contains the seed types. Each list is in ascending order.
 std::vector<std::vector<NodeTypeId>> ListTypes(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
                                                std::span<const NodeTypeId> seed_types);
 

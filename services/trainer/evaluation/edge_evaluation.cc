@@ -23,8 +23,8 @@ Result<MetricValue> EdgeEvaluation::ComputeMetric(Model& model, FullInference& i
                                                   TensorNames& names) {
   RETURN_IF_ERROR(StoreEmbeddings(model, inference, names.Next() + "-embeddings"));
   MetricAccumulator metric(options_.metric, options_.target.num_outputs);
-  RETURN_IF_ERROR(
-      collective::AgreeOn(AddPart(part, metric), collective_, options_.timeouts.collective).While("measuring edges"));
+  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, metric), collective_, options_.timeouts.collective)
+                      .While("computing the metric of edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
   return metric.ValueOrReason();
 }

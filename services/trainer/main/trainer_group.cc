@@ -45,7 +45,8 @@ Status TrainerGroup::ListenOnRing(std::shared_ptr<const rpc::TransportSecurity> 
 Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(const TrainerGpu& gpu, Deadline deadline) {
   const bool must_use_nccl = flags_.collective == "nccl";
   if (must_use_nccl && gpu.wanted == job::Device::kCpu) {
-    return InvalidArgument("--collective nccl: spec.trainers.device is CPU, expected CUDA or Auto; or use the ring");
+    return InvalidArgument(
+        "--collective nccl: spec.trainers.device is CPU, expected CUDA or Auto, or --collective ring");
   }
   if (flags_.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> ring,
@@ -60,7 +61,7 @@ Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(const Trai
   if (connected.unusable.ok()) return std::move(connected.group);
   if (must_use_nccl) return connected.unusable.While("--collective nccl");
   if (gpu.number.has_value()) {
-    warning_ = "gradients are copied to the hosts and summed over the ring, because NCCL is not used: " +
+    warning_ = "gradients are copied to host memory and summed over the ring, because NCCL is not used: " +
                connected.unusable.message();
   }
   return std::move(connected.group);

@@ -85,7 +85,7 @@ TEST(TrainerGroupTest, WithoutNcclTrainersOnGpusUseTheRingAndWarn) {
   const Connected connected = ConnectTwo("auto", job::Device::kCuda, share_one);
   EXPECT_EQ(connected.backend, "Ring");
   EXPECT_EQ(connected.warning,
-            "gradients are copied to the hosts and summed over the ring, because NCCL is not used: trainers 0 and 1 "
+            "gradients are copied to host memory and summed over the ring, because NCCL is not used: trainers 0 and 1 "
             "share the GPU 0000:13:00.0, and NCCL needs one GPU for each trainer");
   EXPECT_EQ(ConnectTwo("nccl", job::Device::kCuda, share_one).backend,
             "FAILED_PRECONDITION: --collective nccl: trainers 0 and 1 share the GPU 0000:13:00.0, and NCCL needs one "
@@ -103,8 +103,9 @@ TEST(TrainerGroupTest, TrainersOnTheCpuUseTheRing) {
   alone.collective = "nccl";
   const auto group = TrainerGroup::Listen(alone, nullptr);
   ASSERT_TRUE(group.ok());
-  EXPECT_EQ((*group)->Connect({}, Soon()).status(),
-            InvalidArgument("--collective nccl: spec.trainers.device is CPU, expected CUDA or Auto; or use the ring"));
+  EXPECT_EQ(
+      (*group)->Connect({}, Soon()).status(),
+      InvalidArgument("--collective nccl: spec.trainers.device is CPU, expected CUDA or Auto, or --collective ring"));
 }
 
 }  // namespace

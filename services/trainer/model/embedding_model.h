@@ -1,5 +1,5 @@
-// A model without message passing: a node's embedding is its input. It is used for embeddings of knowledge graphs
-// (DGL-KE, LibKGE); GraphStorm calls it the encoder "mlp".
+// A model without message passing: a node's embedding is its input or a linear map of it. It is used for embeddings of
+// knowledge graphs (DGL-KE, LibKGE); GraphStorm calls it the encoder "mlp".
 #pragma once
 
 #include "services/trainer/model/linear.h"

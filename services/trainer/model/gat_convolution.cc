@@ -32,8 +32,8 @@ torch::Tensor ComputeHeadDots(const torch::Tensor& values, const torch::Tensor& 
   return (values.view({values.size(0), attention.size(0), attention.size(1)}) * attention).sum(2);
 }
 
-// Applies the steps that GAT and GATv2 share to scores f32 [edges, H]: softmax, dropout, weighted sum of the values,
-// combination of the heads.
+// Computes the rows from the scores, f32 [edges, H], in the steps that GAT and GATv2 have in common: softmax, dropout,
+// weighted sum of the values, combination of the heads.
 torch::Tensor ApplyAttention(const GatOptions& options, const AttentionEdges& edges, const RelationRows& rows,
                              const torch::Tensor& scores, const torch::Tensor& values) {
   const torch::Tensor weights = DropEdges(edges, EdgeSoftmax(edges, scores), rows.dropout);

@@ -19,8 +19,9 @@ torch::Tensor ScoreNegatives(const LinkScorer& scorer, const torch::Tensor& embe
     std::vector<uint32_t> relations;
     for (const uint32_t relation : links.relations)
       relations.insert(relations.end(), links.negatives_per_pair, relation);
-    const torch::Tensor of_negatives = scorer.MakeQueries(SelectRows(embeddings, links.negative_sources), relations);
-    return scorer.Score(of_negatives, SelectRows(embeddings, negatives)).view({num_pairs, count});
+    const torch::Tensor negative_queries =
+        scorer.MakeQueries(SelectRows(embeddings, links.negative_sources), relations);
+    return scorer.Score(negative_queries, SelectRows(embeddings, negatives)).view({num_pairs, count});
   }
   if (links.set_ends.size() == links.sources.size()) {  // each pair has its own set
     return scorer.Score(queries.unsqueeze(1), SelectRows(embeddings, negatives).view({num_pairs, count, width}));
@@ -67,8 +68,8 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
       return sum / (pairs * static_cast<double>(1 + count));
     }
     case job::LinkLoss::kCrossEntropy: {
-      const torch::Tensor unmasked = negative.masked_fill(weights == 0, -std::numeric_limits<float>::infinity());
-      const torch::Tensor logits = torch::cat({positive.unsqueeze(1), unmasked}, 1);
+      const torch::Tensor masked = negative.masked_fill(weights == 0, -std::numeric_limits<float>::infinity());
+      const torch::Tensor logits = torch::cat({positive.unsqueeze(1), masked}, 1);
       return (torch::logsumexp(logits, 1) - positive).sum() / pairs;
     }
   }

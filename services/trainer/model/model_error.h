@@ -1,6 +1,6 @@
 // Exception for an error inside a forward pass or a loss function, which cannot return a Status: a user's module fails,
-// or the labels of edges do not fit. The training loop and inference catch it. (An exception of torch in a built-in
-// model is a bug, unless memory ran out: torch_error.h.)
+// or an edge has an invalid label. The training loop and inference catch it. (An exception of torch in a built-in model
+// is a bug, unless memory ran out: torch_error.h.)
 #pragma once
 
 #include <stdexcept>

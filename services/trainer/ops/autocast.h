@@ -27,7 +27,7 @@ class AutocastScope {
 };
 
 // Returns x in F32. If x is F32, returns x itself and records no operation for autograd. Layers apply this function to
-// the result of a matrix product, unless it is only an operand of another one, so that sums over neighbors,
+// the result of a matrix product, unless the result is used only in another matrix product. Hence sums over neighbors,
 // normalization, activations and losses are in F32.
 inline torch::Tensor ToF32(const torch::Tensor& x) { return x.to(torch::kFloat32); }
 

@@ -1,7 +1,7 @@
-// Only rank 0 reads and writes: EdgeResultsExporter processes the parts in order, one chunk of edges per step. The
-// other ranks synchronize with rank 0 after each step (WorkInSteps), so that they never wait longer than one chunk
-// takes. A chunk's outputs are computed from the stored embeddings of its endpoints. Predictions and logits are written
-// from the same outputs and committed together at the end.
+// Only rank 0 reads and writes: EdgeResultsExporter processes the parts of the split in order, one chunk of edges per
+// step. The other ranks synchronize with rank 0 after each step (WorkInSteps), so that they never wait longer than one
+// chunk takes. A chunk's outputs are computed from the stored embeddings of its endpoints. Predictions and logits are
+// written from the same outputs and committed together at the end.
 #include "services/trainer/results/edge_results.h"
 
 #include <algorithm>

@@ -74,10 +74,10 @@ BatchLoss EdgeTask::MakeLoss(const NodeData&) const {
 
 Result<std::shared_ptr<TaskEvaluation>> EdgeTask::MakeEvaluation(const EvaluationContext& context) {
   const InferenceOptions& inference = context.inference;
-  EdgeEvaluationOptions measure{
+  EdgeEvaluationOptions options{
       training_.evaluation.metric, target_,         head_, context.scoring_chunk, inference.timeouts,
       inference.before_chunk,      inference.phases};
-  evaluation_ = std::make_shared<EdgeEvaluation>(context.graph, context.data, context.collective, std::move(measure));
+  evaluation_ = std::make_shared<EdgeEvaluation>(context.graph, context.data, context.collective, std::move(options));
   return std::shared_ptr<TaskEvaluation>(evaluation_);
 }
 

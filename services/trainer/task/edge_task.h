@@ -19,7 +19,7 @@ class EdgeTask final : public Task {
  public:
   explicit EdgeTask(const job::Training& training) : training_(training) {}
 
-  TaskWords words() const override { return {"edges", "edge that is not held out", "head for edges"}; }
+  TaskWords words() const override { return {"edges", "edge other than held-out edges", "head for edges"}; }
   Status PlanSeeds(const graph::GraphSchema& schema, sampler::EpochPlan* plan) const override;
   Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
                             sampler::RowSource& rows) const override;

@@ -19,8 +19,8 @@ Result<std::shared_ptr<LinkScorer>> MakeScorer(const job::Training& training, co
   const job::Model& model = training.model;
   if (model.type != job::ModelType::kTorchScript && width != model.hidden_size) {
     return InvalidArgument("spec.training.model.uri: the model has " + std::to_string(width) +
-                           " outputs, expected spec.training.model.hiddenSize (" +
-                           std::to_string(model.hidden_size) + "), because the outputs are the embeddings");
+                           " outputs, expected spec.training.model.hiddenSize (" + std::to_string(model.hidden_size) +
+                           "), because the outputs are the embeddings");
   }
   const job::Scorer scorer = training.task.scorer;
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;

@@ -19,16 +19,17 @@ class LinkTask final : public Task {
  public:
   explicit LinkTask(const job::Training& training) : training_(training) {}
 
-  TaskWords words() const override { return {"edges", "edge that is not held out", "scorer of links"}; }
+  TaskWords words() const override { return {"edges", "edge other than held-out edges", "scorer of links"}; }
   Status PlanSeeds(const graph::GraphSchema& schema, sampler::EpochPlan* plan) const override;
   Result<NodeData> MakeData(const job::Training& training, const graph::GraphSchema& schema,
                             sampler::RowSource& rows) const override;
   Result<uint64_t> CountSeeds(const NodeData& data, const GraphAccess& graph, graph::SplitPartName part) const override;
-  // Links have no labels: the edges of the split are the target.
+  // Link prediction needs no labels.
   std::string ReasonForNoMetric(const NodeData&) const override { return ""; }
   // Adds the submodule "scorer", with one relation per edge type of the task. InvalidArgument if the width of the
   // model's outputs differs from the document's hiddenSize (unless the model is a TorchScript module), if the width is
-  // odd and the scorer needs complex numbers, or if a trainer cannot hold its share of a step's negatives.
+  // odd and the scorer needs complex numbers, or if a trainer's share of a step's negatives exceeds
+  // job::MaxNegativesOfShare.
   Result<std::vector<std::string>> AddHead(const HeadContext& context, Model& model) override;
   TaskFacts Facts(const graph::GraphSchema& schema) const override;
   BatchLoss MakeLoss(const NodeData& data) const override;

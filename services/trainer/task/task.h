@@ -23,7 +23,7 @@ namespace espalier::trainer {
 // The words that messages use for the task.
 struct TaskWords {
   const char* seeds = "";       // "nodes" or "edges"
-  const char* drawn_edge = "";  // an edge that layers may sample: "edge", or "edge that is not held out"
+  const char* drawn_edge = "";  // an edge that layers may sample: "edge", or "edge other than held-out edges"
   const char* head = "";        // the part of the model after its layers: "head for edges"; empty: none
 };
 

@@ -8,7 +8,7 @@
 namespace espalier::trainer {
 
 struct TaskFacts {
-  // Entries of the metadata of model files: the settings from which the head can be built.
+  // Entries of the metadata of model files: the task's settings, among them those from which its head can be built.
   std::map<std::string, std::string> model_metadata = {};
   // Entries of a checkpoint's fields (checkpoint_fields.h) that only this task has.
   std::map<std::string, std::string> checkpoint_fields = {};

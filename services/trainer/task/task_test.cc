@@ -37,9 +37,9 @@ TEST(TaskTest, HasTypeOfDocument) {
   for (const Row& row :
        {Row{job::TaskType::kNodeClassification, "nodes", "edge", ""},
         Row{job::TaskType::kNodeRegression, "nodes", "edge", ""},
-        Row{job::TaskType::kEdgeClassification, "edges", "edge that is not held out", "head for edges"},
-        Row{job::TaskType::kEdgeRegression, "edges", "edge that is not held out", "head for edges"},
-        Row{job::TaskType::kLinkPrediction, "edges", "edge that is not held out", "scorer of links"}}) {
+        Row{job::TaskType::kEdgeClassification, "edges", "edge other than held-out edges", "head for edges"},
+        Row{job::TaskType::kEdgeRegression, "edges", "edge other than held-out edges", "head for edges"},
+        Row{job::TaskType::kLinkPrediction, "edges", "edge other than held-out edges", "scorer of links"}}) {
     const TaskWords words = MakeTask(JobOf(row.type).training)->words();
     EXPECT_STREQ(words.seeds, row.seeds);
     EXPECT_STREQ(words.drawn_edge, row.drawn_edge);
