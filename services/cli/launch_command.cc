@@ -95,8 +95,8 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
   return environment;
 }
 
-// Returns the first part of the command that resumes this launch, with the flags that say where it runs. Variables of
-// --env are included without their values, which may be secrets.
+// Returns the first part of the command that resumes this launch, with the flags that say where and within which times
+// it runs. Variables of --env are included without their values, which may be secrets.
 std::string MakeCommand(const LaunchFlags& flags) {
   const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
   std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);
@@ -112,6 +112,12 @@ std::string MakeCommand(const LaunchFlags& flags) {
   add("--workspace", flags.launch.fleet.workspace);
   for (const std::string& setting : flags.environment) add("--env", setting.substr(0, setting.find('=')));
   if (flags.launch.fleet.copy_partitions) command += " --copy";
+  const auto add_number = [&](const char* flag, auto number, auto default_number) {
+    if (number != default_number) add(flag, std::to_string(number));
+  };
+  add_number("--server-threads", flags.launch.fleet.server_threads, launch::HostFleetOptions().server_threads);
+  add_number("--connect-seconds", flags.hosts.connect_seconds, HostFlags().connect_seconds);
+  add_number("--lost-seconds", flags.lost_seconds, LaunchFlags().lost_seconds);
   return command;
 }
 

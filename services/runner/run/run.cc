@@ -14,6 +14,7 @@
 #include <future>
 #include <thread>
 
+#include "services/base/format_number.h"
 #include "services/base/pluralize.h"
 #include "services/job/checks/job_warnings.h"
 #include "services/job/start_files/start_files.h"
@@ -190,6 +191,12 @@ void RemoveResult(const RunContext& context) {
   std::filesystem::remove(folder.ResultFile(), ignored);
 }
 
+// Returns " FLAG SECONDS", or "" for the default.
+std::string SecondsFlag(const char* flag, std::chrono::milliseconds time, std::chrono::milliseconds default_time) {
+  if (time == default_time) return "";
+  return std::string(" ") + flag + " " + FormatSignificant(static_cast<double>(time.count()) / 1000, 9);
+}
+
 // Returns the end of the message after a stop: the saved position and the command that resumes the run.
 std::string DescribeResume(const RunOptions& options, const storage::StoreLocation& prefix) {
   const bool has_program = options.roles.has_program();
@@ -201,6 +208,8 @@ std::string DescribeResume(const RunOptions& options, const storage::StoreLocati
   for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
   if (options.tls) command += " --tls";
   if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;
+  command += SecondsFlag("--ready-seconds", options.ready_deadline, RunOptions().ready_deadline);
+  command += SecondsFlag("--grace-seconds", options.stop_grace, RunOptions().stop_grace);
   if (has_program) {
     command += " --resume";
     if (options.roles.program_is_from_document) return "\nresume with: " + command;

@@ -497,10 +497,13 @@ TEST_F(RunTest, StopReportsResumeCommand) {
   options.resume = true;
   options.tls = true;
   options.roles.access = "rpc";
+  options.ready_deadline = std::chrono::milliseconds(90'500);
+  options.stop_grace = RunOptions().stop_grace;
   const RunOutcome outcome = RunQuietly(options);
   EXPECT_EQ(outcome.code, ExitCode::kAskedToStop);
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("saved up to epoch 4, step 2"), HasSubstr("espalier run -f "),
-                                   HasSubstr("--set samplers.replicas=1 "), HasSubstr(" --tls --access rpc --resume")));
+                                   HasSubstr("--set samplers.replicas=1 "),
+                                   HasSubstr(" --tls --access rpc --ready-seconds 90.5 --resume")));
 }
 
 }  // namespace
