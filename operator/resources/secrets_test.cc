@@ -124,6 +124,13 @@ TEST_F(SecretsTest, UnusableSecretsHaveNoFacts) {
   EXPECT_FALSE(ParseCertificateFacts(Json(nullptr)).has_value());
 }
 
+TEST_F(SecretsTest, SecretOfRoleMustNotContainAuthority) {
+  const Json authority = Authority();
+  Json secret = Leaf(authority);
+  for (const char* const key : {"tls.crt", "tls.key"}) secret["data"][key] = authority["data"][key];
+  EXPECT_FALSE(ParseCertificateFacts(secret).has_value());
+}
+
 TEST_F(SecretsTest, BrokenAuthorityCannotSign) {
   Json authority = Authority();
   authority["data"]["tls.key"] = Authority()["data"]["tls.key"];
