@@ -15,7 +15,7 @@
 namespace espalier::process {
 namespace {
 
-int Duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+int Duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); }
 
 }  // namespace
 

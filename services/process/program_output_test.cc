@@ -41,6 +41,18 @@ TEST(ProgramOutputTest, ReportsExitCodeOrSignal) {
   EXPECT_EQ(Output(Shell("kill -9 $$")), "UNAVAILABLE: running sh: signal 9");
 }
 
+// The program's /dev/null is then opened as descriptor 0.
+TEST(ProgramOutputTest, GivesProgramAnInputIfItsOwnIsClosed) {
+  const int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(STDIN_FILENO);
+  const std::string output = Output(Shell("cat && echo read"));
+  if (saved >= 0) {
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+  }
+  EXPECT_EQ(output, "read\n");
+}
+
 TEST(ProgramOutputTest, SearchesPathOfCall) {
   EXPECT_EQ(Output({.command = "sh", .environment = {{"PATH", ":/nowhere"}}}), "NOT_FOUND: running sh: not in PATH");
   EXPECT_EQ(Output({.command = ""}), "NOT_FOUND: running : not in PATH");

@@ -16,8 +16,9 @@ namespace {
 // The data that the child needs between fork and exec, prepared before the fork.
 struct Preparation {
   const ProgramStart& start;
-  const char* folder;  // null: this process's
-  int failure;         // write end of StartedProgram::failure, closed by a successful exec
+  int input, output, error;  // those of `start`, all above 2
+  const char* folder;        // null: this process's
+  int failure;               // write end of StartedProgram::failure, above 2, closed by a successful exec
   pid_t parent;
   char* const* arguments;
   char* const* environment;
@@ -28,6 +29,16 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+// Returns `number` if it is above 2, otherwise a duplicate above 2 that `*duplicate` then owns. A process that was
+// started without standard descriptors may open a file as 0, 1 or 2. In the child, dup2 to one of these would overwrite
+// that file, and dup2 to its own number would leave it close-on-exec.
+Result<int> AboveStandard(int number, Descriptor* duplicate) {
+  if (number > STDERR_FILENO) return number;
+  *duplicate = Descriptor(fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!duplicate->is_open()) return FromErrno(errno, "duplicating descriptor " + std::to_string(number));
+  return duplicate->get();
 }
 
 // Runs in the child: async-signal-safe calls only.
@@ -41,8 +52,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
-  const bool is_ready = dup2(start.input, STDIN_FILENO) >= 0 && dup2(start.output, STDOUT_FILENO) >= 0 &&
-                        dup2(start.error, STDERR_FILENO) >= 0 &&
+  const bool is_ready = dup2(prepared.input, STDIN_FILENO) >= 0 && dup2(prepared.output, STDOUT_FILENO) >= 0 &&
+                        dup2(prepared.error, STDERR_FILENO) >= 0 &&
                         (prepared.folder == nullptr || chdir(prepared.folder) == 0);
   if (is_ready) {
     if (start.closes_others) syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
@@ -58,12 +69,20 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 Result<StartedProgram> StartProgram(const ProgramStart& start) {
   ASSIGN_OR_RETURN(Pipe failure, MakePipe());
+  Descriptor owned_input, owned_output, owned_error, owned_failure;
+  ASSIGN_OR_RETURN(const int input, AboveStandard(start.input, &owned_input));
+  ASSIGN_OR_RETURN(const int output, AboveStandard(start.output, &owned_output));
+  ASSIGN_OR_RETURN(const int error, AboveStandard(start.error, &owned_error));
+  ASSIGN_OR_RETURN(const int failure_end, AboveStandard(failure.write_end.get(), &owned_failure));
   std::vector<std::string> arguments = start.arguments, environment;
   for (const auto& [name, value] : start.environment) environment.push_back(name + "=" + value);
   const std::vector<char*> argument_pointers = Pointers(arguments), environment_pointers = Pointers(environment);
   const Preparation prepared{.start = start,
+                             .input = input,
+                             .output = output,
+                             .error = error,
                              .folder = start.folder.empty() ? nullptr : start.folder.c_str(),
-                             .failure = failure.write_end.get(),
+                             .failure = failure_end,
                              .parent = getpid(),
                              .arguments = argument_pointers.data(),
                              .environment = environment_pointers.data()};
