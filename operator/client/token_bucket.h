@@ -15,7 +15,8 @@ class TokenBucket {
   // The bucket starts full. qps 0: no limit. A burst below 1 counts as 1. `clock` must outlive this.
   TokenBucket(double qps, double burst, Clock& clock = Clock::Real());
 
-  // Takes a token, if necessary one that is added later, and returns how long the caller must wait for it.
+  // Takes a token, if necessary one that is added later, and returns how long the caller must wait for it, but at most
+  // a year.
   std::chrono::nanoseconds Take();
   // Like Take, but if the wait would be longer than `longest`, takes no token and returns nullopt.
   std::optional<std::chrono::nanoseconds> TakeWithin(std::chrono::nanoseconds longest);

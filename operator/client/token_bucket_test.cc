@@ -10,6 +10,7 @@
 namespace espalier::ctl::client {
 namespace {
 
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
@@ -45,6 +46,16 @@ TEST(TokenBucketTest, NeverWaitsWithoutALimit) {
   FakeClock clock;
   TokenBucket bucket(/*qps=*/0, /*burst=*/0, clock);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(bucket.Take(), nanoseconds(0));
+}
+
+TEST(TokenBucketTest, WaitsAtMostAYear) {
+  for (const double qps : {1e-12, 1e-300}) {
+    FakeClock clock;
+    TokenBucket bucket(qps, /*burst=*/1, clock);
+    EXPECT_EQ(bucket.Take(), nanoseconds(0)) << qps;
+    EXPECT_EQ(bucket.TakeWithin(hours(24)), std::nullopt) << qps;
+    EXPECT_EQ(bucket.Take(), hours(24 * 365)) << qps;
+  }
 }
 
 TEST(TokenBucketTest, HoldsItsRateOverALongTime) {
