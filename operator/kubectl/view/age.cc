@@ -5,7 +5,7 @@
 namespace espalier::ctl::view {
 namespace {
 
-constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour, kYear = 365 * kDay;
 
 // Formats `seconds` in the larger unit, and the rest in the smaller one if the value in the larger unit is less than
 // `two_units_below`, as kubectl does.
@@ -24,7 +24,8 @@ std::string AgeText(kube::WallTime then, kube::WallTime now) {
   if (seconds < 2 * kMinute) return std::to_string(seconds) + "s";
   if (seconds < 3 * kHour) return Text(seconds, kMinute, "m", 1, "s", 10);
   if (seconds < 2 * kDay) return Text(seconds, kHour, "h", kMinute, "m", 8);
-  return Text(seconds, kDay, "d", kHour, "h", 8);
+  if (seconds < 2 * kYear) return Text(seconds, kDay, "d", kHour, "h", 8);
+  return Text(seconds, kYear, "y", kDay, "d", 8);
 }
 
 }  // namespace espalier::ctl::view

@@ -1,4 +1,4 @@
-// Formats ages as kubectl does: "7s", "3m20s", "5h", "12d".
+// Formats ages as kubectl does: "7s", "3m20s", "5h", "12d", "2y70d".
 #pragma once
 
 #include <chrono>

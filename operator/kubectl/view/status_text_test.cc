@@ -84,6 +84,10 @@ TEST(AgeTextTest, MatchesKubectl) {
   EXPECT_EQ(age(20 * 3600), "20h");
   EXPECT_EQ(age(3 * 86400 + 7200), "3d2h");
   EXPECT_EQ(age(100 * 86400), "100d");
+  EXPECT_EQ(age(2 * 365 * 86400 - 1), "729d");
+  EXPECT_EQ(age(2 * 365 * 86400 + 7200), "2y");
+  EXPECT_EQ(age(800 * 86400), "2y70d");
+  EXPECT_EQ(age((8 * 365 + 70) * 86400), "8y");
 }
 
 }  // namespace
