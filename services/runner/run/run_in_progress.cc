@@ -370,20 +370,19 @@ process::ChildSpec RunInProgress::MakeCommand(ChildId child, const Site& site) c
 
 void RunInProgress::BeginPhase(ChildId child) {
   const job::DistTraining& job = context_.job.training;
-  std::string phase = phase_;
-  std::string shown;
+  std::string phase;
   switch (child.role) {
-    case Role::kPartitioner: phase = shown = "partitioning"; break;
-    case Role::kServer: shown = "starting " + Pluralize(NumberServers(job).count(), "graph server"); break;
-    case Role::kSampler: shown = "starting " + Pluralize(job.sampler_replicas, "sampler"); break;
-    case Role::kTrainer: phase = shown = TrainersPhase(); break;
+    case Role::kPartitioner: phase = "partitioning"; break;
+    case Role::kServer: phase = "starting " + Pluralize(NumberServers(job).count(), "graph server"); break;
+    case Role::kSampler: phase = "starting " + Pluralize(job.sampler_replicas, "sampler"); break;
+    case Role::kTrainer: phase = TrainersPhase(); break;
   }
   // A restarted service does not begin a new phase.
   const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;
-  if (is_replaced || shown == phase_) return;
-  phase_ = shown;
+  if (is_replaced || phase == phase_) return;
+  phase_ = phase;
   phase_timer_ = Timer();
-  context_.progress.Begin(shown);
+  context_.progress.Begin(phase);
 }
 
 // Updates the progress display at most every kRunningTick. Best effort: errors of reading a status are ignored.
