@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "services/base/pluralize.h"
 #include "services/base/utf8.h"
 #include "services/format/partition/partition_files.h"
 #include "services/format/partition/partition_names.h"
@@ -45,10 +46,10 @@ Status SendPlans(const std::string& what, const std::vector<Plan>& plans, const 
     done.bytes += report.bytes;
     done.bytes_sent += report.bytes_sent;
   }
-  to.progress.End("copied " + what + " to " + std::to_string(plans.size()) +
-                  (plans.size() == 1 ? " host in " : " hosts in ") + terminal::DurationText(timer.Seconds()) + ": " +
-                  std::to_string(done.files) + " files, " + std::to_string(done.files_unchanged) +
-                  " of them already there, " + terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
+  to.progress.End("copied " + what + " to " + Pluralize(plans.size(), "host") + " in " +
+                  terminal::DurationText(timer.Seconds()) + ": " + Pluralize(done.files, "file") + ", " +
+                  std::to_string(done.files_unchanged) + " of them already there, " +
+                  terminal::CountText(static_cast<double>(done.bytes_sent)) + "B sent");
   return Status();
 }
 
