@@ -29,9 +29,20 @@ constexpr size_t kMaxCommandLineBytes = 8 << 20;  // the kernel limits arguments
 
 using Address = std::vector<unsigned char>;  // 4 or 16 bytes, network order
 
+bool IsZero(unsigned char byte) { return byte == 0; }
+
+// Returns whether it is an IPv4-mapped address, ::ffff:a.b.c.d.
+bool IsMapped(const Address& address) {
+  return address.size() == sizeof(in6_addr) && address[10] == 0xff && address[11] == 0xff &&
+         std::all_of(address.begin(), address.begin() + 10, IsZero);
+}
+
+// Returns an IPv4-mapped address as an IPv4 one; empty if `host` is not a numeric address.
 Address ParseAddress(const std::string& host) {
   Address bytes(sizeof(in6_addr));
-  if (inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1) return bytes;
+  if (inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1) {
+    return IsMapped(bytes) ? Address(bytes.begin() + 12, bytes.end()) : bytes;
+  }
   bytes.resize(sizeof(in_addr));
   return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ? bytes : Address();
 }
@@ -47,13 +58,11 @@ Address FromHex(const std::string& hex) {
 }
 
 // Returns whether a socket bound to `bound` may prevent another one from binding `wanted`, which must not be the
-// wildcard address.
+// wildcard address. The wildcard address of IPv6 may include IPv4, but not the other way round.
 bool Conflicts(const Address& bound, const Address& wanted) {
-  if (std::all_of(bound.begin(), bound.end(), [](unsigned char c) { return c == 0; })) return true;
+  if (std::all_of(bound.begin(), bound.end(), IsZero)) return bound.size() >= wanted.size();
   if (bound == wanted) return true;
-  // IPv4-mapped address, ::ffff:a.b.c.d
-  return bound.size() == 16 && wanted.size() == 4 && bound[10] == 0xff && bound[11] == 0xff &&
-         std::equal(wanted.begin(), wanted.end(), bound.begin() + 12);
+  return IsMapped(bound) && wanted.size() == 4 && std::equal(wanted.begin(), wanted.end(), bound.begin() + 12);
 }
 
 struct Listener {

@@ -47,6 +47,14 @@ TEST(PortHolderTest, SocketOnAllAddressesHoldsPort) {
   EXPECT_TRUE(FindPortHolder("10.9.8.7", socket.port()).has_value());
 }
 
+TEST(PortHolderTest, SocketOnAllIPv4AddressesDoesNotHoldPortOfIPv6) {
+  const Listening socket("0.0.0.0");
+  ASSERT_TRUE(socket.ok());
+  EXPECT_TRUE(FindPortHolder("10.9.8.7", socket.port()).has_value());
+  EXPECT_TRUE(FindPortHolder("::ffff:10.9.8.7", socket.port()).has_value());
+  EXPECT_EQ(FindPortHolder("fd77::1", socket.port()), std::nullopt);
+}
+
 TEST(PortHolderTest, SocketOnOtherAddressDoesNotHoldPort) {
   const Listening socket("127.0.0.1");
   ASSERT_TRUE(socket.ok());
