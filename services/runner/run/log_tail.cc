@@ -46,11 +46,12 @@ std::vector<std::string> LastLines(const std::string& path, size_t count) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff size = file.tellg();
-  const std::streamoff first = std::max<std::streamoff>(0, size - kTailBytes);
+  // Starts one byte before the tail: if that is a line break, the tail starts with a complete line.
+  const std::streamoff first = std::max<std::streamoff>(0, size - kTailBytes - 1);
   file.seekg(first);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
-  if (first > 0 && !lines.empty()) lines.erase(lines.begin());  // starts in the middle of a line
+  if (first > 0 && !lines.empty()) lines.erase(lines.begin());  // the rest of an earlier line
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
   for (std::string& line : lines) line = ShortenMiddle(ReadableLine(line), kMaxBytesPerLine);
   return lines;

@@ -32,6 +32,18 @@ TEST(LogTailTest, ReturnsReadableLastLines) {
   unlink(path.c_str());
 }
 
+TEST(LogTailTest, KeepsCompleteLineAtStartOfTail) {
+  constexpr size_t kTail = 64 << 10;
+  const std::string path = testing::TempDir() + "log-tail-start-" + std::to_string(getpid());
+  std::string tail = "first\n";
+  tail += std::string(kTail - tail.size() - 1, 'x') + "\n";
+  std::ofstream(path) << "before\n" << tail;
+  EXPECT_THAT(LastLines(path, 9), ElementsAre("first", StartsWith("xxx")));
+  std::ofstream(path) << "before" << tail;
+  EXPECT_THAT(LastLines(path, 9), ElementsAre(StartsWith("xxx"))) << "the end of a line";
+  unlink(path.c_str());
+}
+
 TEST(LogTailTest, LongLinesLoseTheirMiddleBetweenCharacters) {
   const std::string path = testing::TempDir() + "log-tail-long-" + std::to_string(getpid());
   const auto arrows = [](int count) {
