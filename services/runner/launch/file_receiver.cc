@@ -59,7 +59,10 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
   // The lock allows one writer at a time, so no other transfer can write to the file after it was renamed.
   Result<storage::FileLock> lock =
       storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
-  if (!lock.ok()) return std::move(lock).status().While("another copy into the same folder may be running");
+  if (!lock.ok() && lock.status().code() == StatusCode::kDeadlineExceeded) {
+    return std::move(lock).status().While("another copy to " + receiver.path_ + " may be running");
+  }
+  if (!lock.ok()) return std::move(lock).status();
   receiver.wanted_ = receiver.FindMissingBlocks(part);
   receiver.part_.emplace(*std::move(lock));
   if (ftruncate(receiver.part_->descriptor(), static_cast<off_t>(receiver.entry_.size_bytes)) != 0) {

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class FileReceiverTest : public testing::Test {
  protected:
@@ -48,7 +49,7 @@ TEST_F(FileReceiverTest, ConcurrentCopiesDoNotMix) {
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   const Status refused = FileReceiver::Begin(Announced("xyz"), std::chrono::seconds(0)).status();
   EXPECT_EQ(refused.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(refused.message(), HasSubstr("another copy into the same folder may be running"));
+  EXPECT_THAT(refused.message(), HasSubstr("another copy to " + path_ + " may be running"));
   ASSERT_EQ(first->WriteBlock(0, "abc"), Status());
   ASSERT_EQ(first->Commit(), Status());
 
@@ -58,6 +59,13 @@ TEST_F(FileReceiverTest, ConcurrentCopiesDoNotMix) {
   EXPECT_EQ(Written(), "abc");
   ASSERT_EQ(second->Commit(), Status());
   EXPECT_EQ(Written(), "xyz");
+}
+
+TEST_F(FileReceiverTest, OnlyALockMeansAnotherCopy) {
+  std::filesystem::create_directories(path_ + ".espalier-part");
+  const Status refused = FileReceiver::Begin(Announced("abc"), std::chrono::seconds(0)).status();
+  EXPECT_FALSE(refused.ok());
+  EXPECT_THAT(refused.message(), Not(HasSubstr("another copy")));
 }
 
 }  // namespace
