@@ -215,9 +215,9 @@ class Checker {
       const YamlNode& value = entry.value;
       const bool quantity = spec.type == FieldType::kQuantities;
       if (value.kind != YamlKind::kScalar || (quantity ? !IsQuantity(value) : value.text.size() > spec.max_length)) {
-        violations_->Add(value.at, entry_path,
-                         std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " +
-                             DescribeNode(value));
+        const std::string expected =
+            quantity ? "a quantity (250m, 2, 512Mi)" : "text of at most " + std::to_string(spec.max_length) + " bytes";
+        violations_->Add(value.at, entry_path, "expected " + expected + ", found " + DescribeNode(value));
         continue;
       }
       // A quantity may be a plain number. Any other value must be one that all YAML readers parse as text.

@@ -112,6 +112,10 @@ TEST(ParseErrorsTest, ChecksFieldsUsedOnlyOnClusters) {
               HasSubstr("is below spec.trainers.replicas (2)"));
   EXPECT_THAT(ErrorOf(ExampleWith("    threads: 1\n", "    threads: 1\n    nodeSelector: {zone: on}\n")),
               HasSubstr("some YAML parsers read an unquoted 'on' as a boolean"));
+  const std::string long_value(64, 'z');
+  EXPECT_THAT(
+      ErrorOf(ExampleWith("    threads: 1\n", "    threads: 1\n    nodeSelector: {zone: " + long_value + "}\n")),
+      HasSubstr("nodeSelector.'zone': expected text of at most 63 bytes, found 'zzz"));
 }
 
 TEST(ParseErrorsTest, ChecksRulesBetweenFields) {
