@@ -3,6 +3,7 @@
 // certificate_check.cc.
 #include "services/pki/certificates.h"
 
+#include <arpa/inet.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -74,8 +75,14 @@ CertificateHandle MakeBlankCertificate(EVP_PKEY* key, const std::string& common_
   return made ? std::move(certificate) : nullptr;
 }
 
+bool IsIpAddress(const std::string& text) {
+  in6_addr parsed;  // large enough for an in_addr
+  return inet_pton(AF_INET, text.c_str(), &parsed) == 1 || inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
 // Returns the names in OpenSSL's syntax: "URI:spiffe://...,DNS:a,IP:127.0.0.1". InvalidArgument: a name is empty,
-// too long, or contains a character that OpenSSL could interpret, such as the comma, which separates names.
+// too long, or contains a character that OpenSSL could interpret, such as the comma, which separates names, or an
+// address is not an IP address.
 Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
   std::string list = "URI:" + ToSpiffeUri(options.identity);
   const auto add = [&](const char* kind, const std::string& name) {
@@ -89,7 +96,10 @@ Result<std::string> JoinAlternativeNames(const LeafOptions& options) {
                                       "to 253 letters, digits, '.', '-', ':' and '*'");
   };
   for (const std::string& name : options.dns_names) RETURN_IF_ERROR(add("DNS", name));
-  for (const std::string& address : options.ip_addresses) RETURN_IF_ERROR(add("IP", address));
+  for (const std::string& address : options.ip_addresses) {
+    RETURN_IF_ERROR(add("IP", address));
+    if (!IsIpAddress(address)) return InvalidArgument("'" + address + "' is not an IP address");
+  }
   return list;
 }
 

@@ -102,6 +102,11 @@ TEST(CertificatesTest, RefuseUnsupportedNames) {
     const auto leaf = IssueLeaf(folder.authority(), {.identity = {kTestJob, PeerRole::kServer}, .dns_names = {name}});
     EXPECT_EQ(leaf.status().code(), StatusCode::kInvalidArgument) << name;
   }
+  for (const char* address : {"", "localhost", "127.0.0", "1.2.3.4,DNS:b"}) {
+    const auto leaf =
+        IssueLeaf(folder.authority(), {.identity = {kTestJob, PeerRole::kServer}, .ip_addresses = {address}});
+    EXPECT_EQ(leaf.status().code(), StatusCode::kInvalidArgument) << address;
+  }
   const auto orphan = IssueLeaf({telemetry::Secret("x"), "y"}, {.identity = {kTestJob, PeerRole::kServer}});
   EXPECT_EQ(orphan.status().code(), StatusCode::kInvalidArgument);
 }
