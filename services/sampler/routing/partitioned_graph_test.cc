@@ -388,5 +388,22 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   EXPECT_EQ(graph.CreateTensor(NodeTypeId(0), kFeature, DType::kF32, {}, Soon()).code(), StatusCode::kAlreadyExists);
 }
 
+// The tensor stays complete on partition 0, so that it must not lose its rows on partition 1.
+TEST_F(PartitionedGraphTest, DropLaterKeepsOtherRowsIfFirstPartitionFails) {
+  const TensorId tensor{.rows = RowSpace::Nodes(NodeTypeId(0)), .name = "h", .job = "", .creation = 7};
+  Status of_first = Unavailable("connection refused");
+  size_t num_dropped = 0;
+  partitions[0]->on_drop = [&](const TensorId&, const DoneStatus& done) { done(of_first); };
+  partitions[1]->on_drop = [&](const TensorId&, const DoneStatus& done) {
+    ++num_dropped;
+    done({});
+  };
+  graph.tensors().DropLater(tensor);
+  EXPECT_EQ(num_dropped, 0u);
+  of_first = Status();
+  graph.tensors().DropLater(tensor);
+  EXPECT_EQ(num_dropped, 1u);
+}
+
 }  // namespace
 }  // namespace espalier::sampler

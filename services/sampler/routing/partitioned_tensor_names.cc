@@ -259,7 +259,10 @@ void PartitionedTensors::DropLater(const TensorId& tensor) {
   std::vector<std::shared_ptr<PartitionAccess>> others(partitions_.begin() + 1, partitions_.end());
   const Deadline deadline = Deadline::After(kInBackground);
   partitions_[0]->tensors().Drop(
-      tensor, deadline, [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status&) {
+      tensor, deadline,
+      [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status& dropped) {
+        // As in Drop: partition 0 may still have the tensor, which would then be complete but without rows elsewhere.
+        if (!dropped.ok()) return;
         for (const auto& other : others) other->tensors().Drop(tensor, deadline, [in_progress](const Status&) {});
       });
 }

@@ -52,8 +52,9 @@ class PartitionedTensors {
   // Drops a tensor. Succeeds if it does not exist, or if another one has been created in its place, which is kept.
   // Without a creation number, drops any tensor with the name.
   Status Drop(const TensorId& tensor, Deadline deadline);
-  // Like Drop, but returns at once, for destructors. The tensor must have a creation number. Errors are ignored. A
-  // later Create of the name on this object waits until the drop has ended.
+  // Like Drop, but returns at once, for destructors. The tensor must have a creation number. Errors are ignored;
+  // after an error of partition 0, the other partitions keep their rows. A later Create of the name on this object
+  // waits until the drop has ended.
   void DropLater(const TensorId& tensor);
 
   // Returns [rows.size(), row_shape...]; rows may be repeated.
