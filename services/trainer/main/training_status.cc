@@ -25,6 +25,8 @@ double ComputeFraction(const RunPosition& position) {
   return all == 0 ? 1 : done / all;
 }
 
+bool IsLastOfEpoch(const RunPosition& position) { return position.step + 1 == position.steps_per_epoch; }
+
 }  // namespace
 
 TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank,
@@ -55,8 +57,7 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
 
 void TrainingStatus::OnResumed(const RunPosition& position) {
   progress_.Set(ComputeFraction(position));
-  const bool ends_epoch = position.step + 1 == position.steps_per_epoch;
-  epoch_.Set(position.epoch + (ends_epoch ? 1 : 0));
+  epoch_.Set(position.epoch + (IsLastOfEpoch(position) ? 1 : 0));
   MutexLock lock(&mutex_);
   position_ = position;
 }
@@ -85,7 +86,6 @@ void TrainingStatus::OnStep(const RunPosition& position) {
 }
 
 void TrainingStatus::OnEpoch(const EpochReport& report) {
-  epoch_.Set(report.epoch + 1);
   // The gauges are registered with their first value: before that, a loss of 0 would look like a very good one.
   registry_.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.").Set(report.loss);
   registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, including its evaluation.")
@@ -98,6 +98,10 @@ void TrainingStatus::OnEpoch(const EpochReport& report) {
   }
   evaluate_seconds_.Add(report.seconds.evaluate);
   MutexLock lock(&mutex_);
+  // A stop request may have cut the epoch short.
+  if (position_.has_value() && position_->epoch == report.epoch && IsLastOfEpoch(*position_)) {
+    epoch_.Set(report.epoch + 1);
+  }
   last_epoch_ = report;
   if (report.validation.has_value()) last_validation_ = report.validation;
 }

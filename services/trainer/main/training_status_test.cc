@@ -84,6 +84,19 @@ TEST(TrainingStatusTest, ReportsProgress) {
                      HasSubstr("espalier_trainer_validation_value{metric=\"accuracy\"} 0.75\n")));
 }
 
+TEST(TrainingStatusTest, CountsOnlyCompletedEpochs) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 1, metrics);
+  EpochReport report;
+  training.OnStep({.epoch = 0, .step = 1, .num_epochs = 4, .steps_per_epoch = 2});
+  training.OnEpoch(report);
+  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_epoch_count 1\n"));
+  training.OnStep({.epoch = 1, .step = 0, .num_epochs = 4, .steps_per_epoch = 2});
+  report.epoch = 1;
+  training.OnEpoch(report);  // after a stop request in the middle of the epoch
+  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_epoch_count 1\n"));
+}
+
 // A resumed run starts at the progress of its checkpoint and estimates the remaining time from its own steps.
 TEST(TrainingStatusTest, ContinuesFromCheckpoint) {
   telemetry::MetricRegistry metrics;
