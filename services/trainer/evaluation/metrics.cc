@@ -256,7 +256,7 @@ Result<double> MetricAccumulator::Value() const {
   }
   if (total.count == 0) return FailedPrecondition(kNoLabel);
   const double mean = total.sum / static_cast<double>(total.count);
-  if (std::isnan(mean)) return NanError();
+  if (!std::isfinite(mean)) return NanError();
   return mean;
 }
 

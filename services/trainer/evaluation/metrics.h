@@ -55,7 +55,8 @@ class MetricAccumulator {
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
   // Returns the metric. FailedPrecondition if there was no labeled row or ranked edge or, for RocAuc, if no class has
-  // both positive and negative labels. InvalidArgument if the rank of an edge or an output of a labeled row is NaN.
+  // both positive and negative labels. InvalidArgument if the rank of an edge or an output of a labeled row is NaN,
+  // or if the mean error is infinite.
   Result<double> Value() const;
   // Like Value, but returns FailedPrecondition as an undefined value instead of an error.
   Result<MetricValue> ValueOrReason() const;

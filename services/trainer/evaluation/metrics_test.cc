@@ -131,6 +131,14 @@ TEST(MetricsTest, NanOutputsAreError) {
   EXPECT_EQ(error.Value().status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(MetricsTest, ErrorOfInfiniteOutputIsError) {
+  for (const auto metric : {job::Metric::kMeanSquaredError, job::Metric::kMeanAbsoluteError}) {
+    MetricAccumulator error(metric, 1);
+    error.Add(0, torch::tensor({{1.f}, {INFINITY}}), torch::zeros({2, 1}));
+    EXPECT_EQ(error.Value().status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 // Ranks whose own outputs are numbers return the error too. Outputs of unlabeled rows and entries may be NaN.
 TEST(MetricsTest, DecisionsOnNanOutputsAreError) {
   const torch::Tensor outputs = torch::tensor({{1.f, NAN}, {1.f, 2.f}});
