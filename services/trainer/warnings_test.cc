@@ -102,6 +102,17 @@ TEST(WarningsTest, ReportsTrainingPartOfOneClass) {
                           "'node-label' (0): a model learns nothing from them"));
 }
 
+TEST(WarningsTest, OneLabeledTrainingNodeIsNotReportedAsOneClass) {
+  graph::SourceGraph parts = CommunityGraph();
+  const std::vector<uint64_t> train = GetSplit(parts).train;
+  const graph::SourceGraph source = Relabeled([&](uint64_t node, int64_t) {
+    const bool is_unlabeled = node != train.front() && std::count(train.begin(), train.end(), node) > 0;
+    return int64_t{is_unlabeled ? -1 : 0};
+  });
+  EXPECT_THAT(TrainSmall(source, Job(), {.trainers = 2}).warnings,
+              ElementsAre(HasSubstr("179 of 180 training nodes have no label")));
+}
+
 job::DistTraining RegressionJob() {
   job::DistTraining job = Job();
   job.training.task.type = job::TaskType::kNodeRegression;
@@ -122,6 +133,10 @@ TEST(WarningsTest, ReportsConstantTargets) {
   column = Tensor::FromVector(targets, {num_nodes, 2});
   EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings,
               ElementsAre(HasSubstr("in column 'node-label' at 1 of 2 positions of the target (1): a model learns")));
+  for (size_t i = 1; i < targets.size(); i += 2) targets[i] = kNan;
+  targets[2 * GetSplit(source).train.front() + 1] = 1;  // a single target at this position
+  column = Tensor::FromVector(targets, {num_nodes, 2});
+  EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings, IsEmpty());
 }
 
 TEST(WarningsTest, ReportsMultiLabelClassesWithoutPositives) {

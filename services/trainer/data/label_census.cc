@@ -90,7 +90,7 @@ void LabelCensus::AddValues(graph::SplitPartName part, const torch::Tensor& labe
       const float value = values[i];
       if (std::isnan(value)) continue;
       Range& range = ranges_[i % ranges_.size()];
-      range = {std::min(range.least, value), std::max(range.most, value)};
+      range = {std::min(range.least, value), std::max(range.most, value), range.count + 1};
     }
   }
 }
@@ -140,7 +140,7 @@ Status LabelCensus::MergeRanges(collective::Collective& collective, std::chrono:
     Range of_rank;
     std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));
     Range& range = ranges_[at / sizeof(Range) % ranges_.size()];
-    range = {std::min(range.least, of_rank.least), std::max(range.most, of_rank.most)};
+    range = {std::min(range.least, of_rank.least), std::max(range.most, of_rank.most), range.count + of_rank.count};
   }
   return Status();
 }
@@ -215,15 +215,15 @@ std::string LabelCensus::DescribeUntrainedClasses() const {
 
 std::string LabelCensus::DescribeSingleClass() const {
   if (kind_ != LossKind::kCrossEntropy || CountBits(parts_.front().classes) != 1) return "";
+  if (parts_.front().labeled < 2) return "";
   return "split '" + split_ + "': all training " + row_ + "s that have a label have the same class of column '" +
          column_ + "' (" + FirstClasses(parts_.front().classes) + "): a model learns nothing from them";
 }
 
 std::string LabelCensus::DescribeConstantTargets() const {
-  const uint64_t labeled = parts_.front().labeled;
   std::vector<uint64_t> constant;
-  for (size_t c = 0; c < ranges_.size() && labeled > 1; ++c) {
-    if (ranges_[c].least == ranges_[c].most) SetBit(static_cast<int64_t>(c), &constant);
+  for (size_t c = 0; c < ranges_.size(); ++c) {
+    if (ranges_[c].count > 1 && ranges_[c].least == ranges_[c].most) SetBit(static_cast<int64_t>(c), &constant);
   }
   if (constant.empty()) return "";
   const std::string which = ranges_.size() == 1 ? ""

@@ -36,8 +36,8 @@ class LabelCensus {
   // Returns InvalidArgument if the training part has rows but no labels.
   Status CheckTraining() const;
   // Returns a warning for each of the following that occurs: rows without a label in parts that have labels; classes
-  // that do not occur; classes that only validation or test rows have; training rows that all have the same class or
-  // target.
+  // that do not occur; classes that only validation or test rows have; two or more training rows that all have the
+  // same class or target.
   std::vector<std::string> Warnings() const;
 
  private:
@@ -45,9 +45,10 @@ class LabelCensus {
     uint64_t rows = 0, labeled = 0;
     std::vector<uint64_t> classes;  // bitmap: bit c % 64 of word c / 64 is set if a row has class c
   };
-  // The range of the training targets at one position of the labels, for kSquaredError.
+  // The number and range of the training targets at one position of the labels, for kSquaredError.
   struct Range {
     float least = std::numeric_limits<float>::infinity(), most = -std::numeric_limits<float>::infinity();
+    uint64_t count = 0;
   };
 
   void AddClasses(const torch::Tensor& labels, Part* counts);
