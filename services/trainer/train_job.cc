@@ -137,14 +137,18 @@ class TrainerRun {
   void WarnOfNoEdges() {
     if (CountEdges(parts_.sampling, graph_.neighbors.book()) == 0) return;
     const job::Sampling& sampling = job_.training.sampling;
-    std::string reason = ": check the direction of the edges and spec.training.sampling";
+    std::string to_check = "check the direction of the edges";
     if (!sampling.seed_time.empty()) {
-      reason = ": every in-edge is later than the time of its seed in column '" + sampling.seed_time +
-               "' (spec.training.sampling.seedTime), whose unit may differ from that of spec.graph.timeColumn";
-    } else if (!sampling.draw.weight_column.empty()) {
-      reason = ": every in-edge that layers reach has the weight 0 in column '" + sampling.draw.weight_column + "'";
+      to_check += "; check that column '" + sampling.seed_time +
+                  "' (spec.training.sampling.seedTime) has the unit of spec.graph.timeColumn, because in-edges later "
+                  "than their seed are never sampled";
     }
-    Warn("no neighbor was sampled in a whole epoch, so each node was trained without neighbors" + reason);
+    if (!sampling.draw.weight_column.empty()) {
+      to_check += "; check column '" + sampling.draw.weight_column +
+                  "' (spec.training.sampling.weight), because in-edges of weight 0 are never sampled";
+    }
+    if (sampling.seed_time.empty() && sampling.draw.weight_column.empty()) to_check += " and spec.training.sampling";
+    Warn("no neighbor was sampled in a whole epoch, so each node was trained without neighbors: " + to_check);
   }
 
   // Opens the output files before training, so that a folder without write permission is reported immediately.

@@ -183,9 +183,9 @@ TEST(WarningsTest, ReportsOnceThatAllEdgesAreLaterThanSeeds) {
   for (const uint32_t trainers : {1u, 2u}) {
     EXPECT_THAT(TrainSmall(source, job, {.trainers = trainers}).warnings,
                 ElementsAre("no neighbor was sampled in a whole epoch, so each node was trained without neighbors: "
-                            "every in-edge is later than the time of its seed in column 'since' "
-                            "(spec.training.sampling.seedTime), whose unit may differ from that of "
-                            "spec.graph.timeColumn"));
+                            "check the direction of the edges; check that column 'since' "
+                            "(spec.training.sampling.seedTime) has the unit of spec.graph.timeColumn, because in-edges "
+                            "later than their seed are never sampled"));
   }
   source.edges[0].columns["when"] = Tensor::FromVector(std::vector<int64_t>(times.size(), 2019));
   EXPECT_THAT(TrainSmall(source, job).warnings, IsEmpty());
