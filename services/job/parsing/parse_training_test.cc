@@ -286,9 +286,10 @@ TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
                            {"spec.training.model.hiddenSize", "16"},
                            {"spec.trainers.replicas", "2"}};
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), large),
-              AllOf(HasSubstr("the embeddings of a step's negatives do not fit in a trainer: use fewer"),
+              AllOf(HasSubstr("at most 268435456 negatives, whose embeddings have at most 4294967296 values unless"),
                     HasSubstr("; a trainer's share has 536870912 negatives, expected at most 268435456")));
-  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("do not fit in"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large),
+              HasSubstr("a trainer's share of a step has at most 268435456 negatives"));
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 1}\n"), large), "");
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 2}\n"), large),

@@ -96,8 +96,10 @@ std::vector<Rule> NegativeRules() {
                   " && ((has(self.training.task.negatives) && has(self.training.task.negatives.type) && "
                   "self.training.task.negatives.type == 'Joint') || " +
                   share + " * self.training.model.hiddenSize <= " + std::to_string(kMaxNegativeValuesOfTrainer) + "))"),
-       "the embeddings of a step's negatives do not fit in a trainer: use fewer, a smaller batchSize, more trainers, "
-       "or Joint, which shares them",
+       "a trainer's share of a step has at most " + std::to_string(kMaxNegativesOfTrainer) +
+           " negatives, whose embeddings have at most " + std::to_string(kMaxNegativeValuesOfTrainer) +
+           " values unless the type is Joint: use fewer, a smaller batchSize, more trainers, or Joint, which shares "
+           "them",
        "training.task.negatives.count",
        Holds(
            [](const DistTraining& self) {

@@ -38,15 +38,18 @@ Result<std::vector<std::string>> ListScorerRelations(const job::Training& traini
   return job::CanonicalNamesOfEdgeTypes(training.task, schema);
 }
 
-// Returns OK if a trainer can hold the embeddings of its share of a step's negatives, each of this width.
+// Returns OK if a trainer's share of a step's negatives, with embeddings of this width, is within its limits.
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
   const int64_t negatives = job::NegativesOfShare(training, num_trainers);
   const int64_t max_negatives = job::MaxNegativesOfShare(training.task.negatives, width);
   if (negatives <= max_negatives) return Status();
-  return InvalidArgument(
-      "spec.training.task.negatives.count: the embeddings of a step's negatives do not fit in a trainer: "
-      "its share has " +
-      std::to_string(negatives) + " negatives, expected at most " + std::to_string(max_negatives));
+  const std::string reason = max_negatives == job::kMaxNegativesOfTrainer
+                                 ? ""
+                                 : ", because their embeddings, of width " + std::to_string(width) + ", have at most " +
+                                       std::to_string(job::kMaxNegativeValuesOfTrainer) + " values";
+  return InvalidArgument("spec.training.task.negatives.count: a trainer's share of a step has " +
+                         std::to_string(negatives) + " negatives, expected at most " + std::to_string(max_negatives) +
+                         reason);
 }
 
 // Returns the options that follow from the document. The caller sets chunk_nodes, timeouts, before_chunk and phases.
