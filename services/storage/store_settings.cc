@@ -66,6 +66,12 @@ Result<std::chrono::seconds> ParsePatience(const EnvironmentMap& environment, st
   return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
 }
 
+Status CheckRelativeUri(const EnvironmentMap& environment) {
+  const std::string relative = FindValue(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  if (relative.empty() || relative.starts_with('/')) return Status();
+  return InvalidArgument("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must start with '/'");
+}
+
 std::string FindContainerUri(const EnvironmentMap& environment) {
   // A relative URI is that of the agent of ECS, which has this fixed address.
   const std::string relative = FindValue(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -104,6 +110,7 @@ Result<StoreSettings> ParseStoreSettings(const EnvironmentMap& environment) {
     RETURN_IF_ERROR(CheckPrintable(environment, name));
   }
   RETURN_IF_ERROR(CheckBothOrNeither(environment, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"));
+  RETURN_IF_ERROR(CheckRelativeUri(environment));
   StoreSettings settings;
   S3Settings& s3 = settings.s3;
   s3.endpoint = FindEither(environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");

@@ -73,6 +73,8 @@ TEST(StoreSettingsTest, NamesInvalidVariable) {
   EXPECT_THAT(message({{"AWS_REQUEST_CHECKSUM_CALCULATION", "never"}}),
               HasSubstr("AWS_REQUEST_CHECKSUM_CALCULATION is 'never'; expected when_supported or when_required"));
   EXPECT_THAT(message({{"ESPALIER_S3_INSTANCE_METADATA", "yes"}}), HasSubstr("ESPALIER_S3_INSTANCE_METADATA"));
+  EXPECT_THAT(message({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "v2/x"}}),
+              HasSubstr("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must start with '/'"));
   for (const char* seconds : {"0", "-1", "3601", "40s", "1.5", "99999999999999999999"}) {
     EXPECT_THAT(message({{"ESPALIER_S3_PATIENCE_SECONDS", seconds}}),
                 HasSubstr(std::string("ESPALIER_S3_PATIENCE_SECONDS is '") + seconds + "'"));
