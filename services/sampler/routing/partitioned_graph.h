@@ -65,7 +65,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   const GraphDescription& description() const;
 
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
-  // InvalidArgument for a column that does not have one integer per node, and for a time of 2^63 or later.
+  // InvalidArgument for a column that does not have one integer per node, and for a time of 2^63 or later; NotFound for
+  // an attached tensor, because times are read only from columns of the graph.
   Result<std::vector<int64_t>> ReadTimes(NodeTypeId type, const std::string& column,
                                          std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,

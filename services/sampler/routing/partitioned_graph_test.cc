@@ -376,6 +376,9 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
     };
   }
   ASSERT_TRUE(graph.CreateTensor(NodeTypeId(0), "h", DType::kF32, {2}, Soon()).ok());
+  const Status times = graph.ReadTimes(NodeTypeId(0), "h", NodeIds({8}), Soon()).status();
+  EXPECT_EQ(times.code(), StatusCode::kNotFound);
+  EXPECT_THAT(times.message(), HasSubstr("'h' of node type 'node' is an attached tensor"));
   const Tensor rows = Tensor::FromVector(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
 
   ASSERT_TRUE(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8, 0, 5}), rows, Soon()).ok());

@@ -262,6 +262,10 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
 
 Result<std::vector<int64_t>> PartitionedGraph::ReadTimes(NodeTypeId type, const std::string& column,
                                                          std::span<const GlobalNodeId> nodes, Deadline deadline) {
+  if (state_->FindAttached(RowSpace::Nodes(type), column).has_value()) {
+    return NotFound("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
+                    "' is an attached tensor, but times are read only from columns of the graph");
+  }
   ASSIGN_OR_RETURN(const Tensor rows, GatherRows(type, column, nodes, deadline));
   const bool is_integer = !IsFloating(rows.dtype()) && rows.dtype() != DType::kBool;
   if (!is_integer || rows.row_bytes() != ItemSize(rows.dtype())) {
