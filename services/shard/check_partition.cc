@@ -97,9 +97,8 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
   for (const auto& [split, by_type] : partition.splits) {
     for (const auto& [type, parts] : by_type) {
       const std::string name = "split '" + split + "' of node type " + std::to_string(type);
-      if (type >= book.schema().num_node_types() || parts.size() != 3) {
-        return Mismatch(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
-      }
+      if (type >= book.schema().num_node_types()) return DataLoss(name + " is of a type that does not exist");
+      if (parts.size() != 3) return DataLoss(name + " has " + std::to_string(parts.size()) + " parts, expected 3");
       for (size_t part = 0; part < parts.size(); ++part) {
         const std::string part_name = ToString(static_cast<graph::SplitPartName>(part));
         RETURN_IF_ERROR(CheckSplitPart(part_name + " of " + name, parts[part], partition.nodes[type].count));
@@ -152,9 +151,8 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
   for (const auto& [split, by_type] : partition.edge_splits) {
     for (const auto& [number, parts] : by_type) {
       const std::string name = "split '" + split + "' of edge type " + std::to_string(number);
-      if (number >= book.schema().num_edge_types() || parts.size() != 3) {
-        return Mismatch(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
-      }
+      if (number >= book.schema().num_edge_types()) return DataLoss(name + " is of a type that does not exist");
+      if (parts.size() != 3) return DataLoss(name + " has " + std::to_string(parts.size()) + " parts, expected 3");
       const EdgeTypeId type(number);
       for (size_t part = 0; part < parts.size(); ++part) {
         const std::string part_name = ToString(static_cast<graph::SplitPartName>(part));
@@ -170,8 +168,12 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
 
 Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& partition) {
   const graph::GraphSchema& schema = book.schema();
-  if (partition.nodes.size() != schema.num_node_types() || partition.directory.size() != schema.num_node_types()) {
+  if (partition.nodes.size() != schema.num_node_types()) {
     return Mismatch("number of node types", std::to_string(partition.nodes.size()),
+                    std::to_string(schema.num_node_types()));
+  }
+  if (partition.directory.size() != schema.num_node_types()) {
+    return Mismatch("number of node types in the directory", std::to_string(partition.directory.size()),
                     std::to_string(schema.num_node_types()));
   }
   if (partition.in_edges.size() != schema.num_edge_types()) {

@@ -66,9 +66,10 @@ Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std
   const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
   RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
   if (values.dtype() != tensor.dtype || values.shape() != MakeRowsShape(rows.size(), tensor.row_shape)) {
+    const Tensor expected =
+        Tensor::Wrap(tensor.dtype, MakeRowsShape(rows.size(), tensor.row_shape), /*data=*/nullptr, nullptr);
     return InvalidArgument("writing " + values.ToString() + " to " + std::to_string(rows.size()) + " rows of '" +
-                           tensor.id.name + "', expected " + ToString(tensor.dtype) + " with " +
-                           std::to_string(RowElements(tensor.row_shape)) + " values for each row");
+                           tensor.id.name + "', expected " + expected.ToString());
   }
   RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
   RowRoute route = RouteToOwners(first, rows);

@@ -30,8 +30,11 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
     has_shape_ = true;
   }
   if (rows_.dtype() != rows.dtype() || rows_.shape() != shape) {
+    std::vector<int64_t> expected = rows_.shape();
+    expected[0] = rows.num_rows();
     return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() +
-                    ", which differ from those of other partitions, " + rows_.ToString());
+                    ", which differ from those of other partitions: expected " +
+                    Tensor::Wrap(rows_.dtype(), expected, /*data=*/nullptr, nullptr).ToString());
   }
   const size_t row_bytes = rows.row_bytes();
   if (row_bytes == 0) return Status();

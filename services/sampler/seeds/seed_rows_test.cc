@@ -23,7 +23,9 @@ TEST(SeedRowsTest, RefusesInconsistentReplies) {
   EXPECT_EQ(rows.Add(0, PositionsOfRows({0, 1}), Tensor::FromVector<int64_t>({7})).code(), StatusCode::kInternal);
   ASSERT_TRUE(rows.Add(0, PositionsOfRows({0, 1}), Tensor::FromVector<int64_t>({7, 8})).ok());
   EXPECT_EQ(rows.Add(1, PositionsOfRows({2}), Tensor::FromVector<float>({7})).code(), StatusCode::kInternal);
-  EXPECT_EQ(rows.Add(1, PositionsOfRows({2}), Tensor::Zeros(DType::kI64, {1, 2})).code(), StatusCode::kInternal);
+  EXPECT_EQ(
+      rows.Add(1, PositionsOfRows({2}), Tensor::Zeros(DType::kI64, {1, 2})),
+      Internal("partition 1 sent rows I64 [1, 2], which differ from those of other partitions: expected I64 [1]"));
   // An empty tensor with a huge row size: the message is small, but the rows of all seeds would not fit into memory.
   SeedRows large(1 << 20);
   EXPECT_EQ(large.Add(0, PositionsOfRows({}), Tensor::Zeros(DType::kF32, {0, int64_t{1} << 30})).code(),

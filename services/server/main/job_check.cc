@@ -48,7 +48,7 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
                : MismatchError("exclude", DescribeExclusion(*plan.links()), excluded);
   }
   if (DescribeSeeds(plan) != DescribeSeeds(task))
-    return MismatchError("batches of", DescribeSeeds(plan), DescribeSeeds(task));
+    return MismatchError("batches of", DescribeSeeds(plan), "batches of " + DescribeSeeds(task));
   if (plan.edges() != nullptr) return CheckEdgesAreOfJob(*plan.edges(), task);
   if (plan.links() == nullptr) return Status();
   const sampler::NegativeSpec& negatives = plan.links()->negatives;

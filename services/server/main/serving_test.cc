@@ -381,7 +381,7 @@ TEST(JobCheckTest, LinksMustMatchJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of links, but this sampler's job has nodes"));
+              HasSubstr("batches of links, but this sampler's job has batches of nodes"));
 }
 
 TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
@@ -406,7 +406,7 @@ TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
               HasSubstr("label 'stars', but this sampler's job has 'rating'"));
   task.type = job::TaskType::kLinkPrediction;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of labeled edges, but this sampler's job has links"));
+              HasSubstr("batches of labeled edges, but this sampler's job has batches of links"));
 
   // The links of a program's loader.
   task.type = job::TaskType::kEdgeRegression;
@@ -420,7 +420,7 @@ TEST(JobCheckTest, LabeledEdgesMustMatchJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("exclude None"));
   links.negatives.count = 1;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
-              HasSubstr("batches of links, but this sampler's job has labeled edges"));
+              HasSubstr("batches of links, but this sampler's job has batches of labeled edges"));
 }
 
 }  // namespace
