@@ -8,6 +8,7 @@
 #include "services/sampler/testing/reference_neighbor_source.h"
 #include "services/shard/graph_shard.h"
 #include "services/shard/local_graph.h"
+#include "services/shard/time_columns.h"
 
 namespace espalier::shard {
 namespace {
@@ -134,6 +135,17 @@ TEST(CheckPartitionTest, NamesDamage) {
   graph::Partition other = Sound();
   other.id = PartitionId(1);
   EXPECT_EQ(CheckPartition(Book(), other).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(TimeColumnsTest, TypeBeyondEdgeColumnsHasNone) {
+  graph::Partition partition = Sound();
+  partition.in_edges.push_back(partition.in_edges[0]);
+  partition.edge_columns[0]["when"] = Tensor::Zeros(DType::kI64, {3});
+  TimeColumns times(partition);
+  const Result<const Tensor*> of_second = times.Get(EdgeTypeId(1), "when");
+  ASSERT_TRUE(of_second.ok()) << of_second.status().ToString();
+  EXPECT_EQ(*of_second, nullptr);
+  EXPECT_TRUE(times.Get(EdgeTypeId(0), "when").ok());
 }
 
 TEST(OpenLocalGraphTest, DescribesPartitions) {

@@ -43,6 +43,7 @@ Result<const Tensor*> TimeColumns::Get(EdgeTypeId type, const std::string& colum
   for (const auto& columns : partition_.edge_columns) exists = exists || columns.contains(column);
   // Not cached: names come from clients, and the map must not grow with them.
   if (!exists) return NotFound("no edge type has the time column '" + column + "'");
+  if (type.value >= partition_.edge_columns.size()) return nullptr;  // the last types may be left out without columns
   const auto found = partition_.edge_columns[type.value].find(column);
   if (found == partition_.edge_columns[type.value].end()) return nullptr;
 
