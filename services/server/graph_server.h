@@ -24,7 +24,7 @@ struct GraphServerOptions {
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: no metrics
 };
 
-// Thread-safe.
+// Thread-safe, except Drain, which is for one thread.
 class GraphServer {
  public:
   // Starts a server of one partition, which serves until it is drained or destroyed. The errors are those of
