@@ -9,6 +9,7 @@
 
 #include "services/base/parallel.h"
 #include "services/base/select_rows.h"
+#include "services/partition/id_width.h"
 #include "services/partition/in_edges.h"
 #include "services/partition/parallel_edges.h"
 
@@ -151,8 +152,8 @@ Tensor GatherOriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& input_ro
 
 // Returns the original ID of the source node of each in-edge, given the edge's row in `edges`: U32 or U64 [m].
 Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& input_rows, uint64_t num_sources, int threads) {
-  const bool is_narrow = num_sources <= uint64_t{1} << 32;
-  Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, input_rows.shape());
+  const DType dtype = WidthFor(num_sources);
+  Tensor ids = Tensor::Zeros(dtype, input_rows.shape());
   const auto fill = [&]<class T>(std::span<T> to) {
     ParallelFor(threads, input_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
@@ -160,7 +161,7 @@ Tensor GatherSourceIds(const graph::EdgeSet& edges, const Tensor& input_rows, ui
       }
     });
   };
-  if (is_narrow) {
+  if (dtype == DType::kU32) {
     fill(ids.mutable_values<uint32_t>());
   } else {
     fill(ids.mutable_values<uint64_t>());

@@ -11,6 +11,7 @@
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
 #include "services/partition/id_width.h"
+#include "services/partition/partition_layout.h"
 
 namespace espalier::partitioner {
 namespace {
@@ -72,7 +73,7 @@ void AddOutDegrees(GraphMetadata* metadata) {
     const EdgeTypeId edge_type(type);
     metadata->node_columns[metadata->schema.SourceOf(edge_type).value].emplace(
         graph::OutDegreeColumnName(metadata->schema.EdgeType(edge_type)),
-        ColumnHeader{.dtype = DType::kU32, .row_shape = {}});
+        ColumnHeader{.dtype = partition::OutDegreeDType(metadata->num_edges[type]), .row_shape = {}});
   }
 }
 
