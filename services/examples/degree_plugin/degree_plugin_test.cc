@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "merge_answers.h"
 #include "services/client/graph/dist_graph.h"
@@ -77,6 +78,13 @@ TEST_P(DegreePluginTest, FindsTheLargestRows) {
     EXPECT_EQ(largest[i].second, wanted[i].second);
     EXPECT_FLOAT_EQ(static_cast<float>(largest[i].first), static_cast<float>(wanted[i].first));
   }
+}
+
+TEST(MergeLargestTest, ReadsInfinity) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(MergeLargest({"inf 3\n2.5 4\n-inf 5\n", "7 2\n"}, 9),
+              ::testing::ElementsAre(std::pair{infinity, uint64_t{3}}, std::pair{7.0, uint64_t{2}},
+                                     std::pair{2.5, uint64_t{4}}, std::pair{-infinity, uint64_t{5}}));
 }
 
 TEST_P(DegreePluginTest, NamesErrorsOfRequest) {

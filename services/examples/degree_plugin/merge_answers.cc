@@ -1,6 +1,7 @@
 #include "merge_answers.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 namespace example {
@@ -18,8 +19,8 @@ std::vector<std::pair<double, uint64_t>> MergeLargest(const std::vector<std::str
   std::vector<std::pair<double, uint64_t>> rows;
   for (const std::string& answer : answers) {
     std::istringstream lines(answer);
-    double value = 0;
-    for (uint64_t id = 0; lines >> value >> id;) rows.emplace_back(value, id);
+    std::string value;  // a word, because operator>> does not read "inf" as a number
+    for (uint64_t id = 0; lines >> value >> id;) rows.emplace_back(std::strtod(value.c_str(), nullptr), id);
   }
   std::sort(rows.begin(), rows.end(),
             [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
