@@ -86,7 +86,8 @@ bool IsPerPod(const std::string& name, const RoleSpec& spec) {
   return false;
 }
 
-// Refuses several partitioners without a shared folder: they exchange files in the folder of the partitions.
+// Refuses several partitioners if their folder of the partitions is on a volume that each pod has for itself: they
+// exchange files in this folder.
 void CheckPartitionersShareFolder(const Spec& spec, std::vector<std::string>* violations) {
   if (spec.job.partitioner_replicas == 1) return;
   const bool has_partitions_uri = !spec.job.graph.partitions.uri.empty();
@@ -134,8 +135,8 @@ void CheckContainerNames(const Spec& spec, Role role, std::vector<std::string>* 
 }
 
 // Refuses pod templates that could put other files in the script's place: volumes with the names of the script's
-// volumes, and mounts inside or around the script's folders. If a volume is mounted around a folder, a symbolic link in
-// the volume could later replace the folder and lead to other files.
+// volumes, and mounts at, below or above the script's folders. In a volume that is mounted above a script folder, a
+// symbolic link could later replace the script folder and lead to other files.
 void CheckScriptVolumes(Role role, const kube::Json& pod_template, std::vector<std::string>* violations) {
   const std::string field = std::string("spec.") + FieldName(role) + ".template: ";
   const auto is_reserved = [](const std::string& volume) {

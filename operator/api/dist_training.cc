@@ -86,7 +86,7 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   return spec;
 }
 
-// `before` is null, or the resource as it was read earlier.
+// `before` is null, or the parameter of ParseDistTraining.
 Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
   DistTraining training;
   ASSIGN_OR_RETURN(training.meta, kube::ParseObjectMeta(object));

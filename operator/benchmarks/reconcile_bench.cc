@@ -51,7 +51,7 @@ double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
   return timer.Seconds();
 }
 
-// Returns the smallest bucket bound of the histogram that at least 99 % of the observations do not exceed.
+// Returns the histogram's smallest bucket bound that at least 99 % of the observations do not exceed.
 std::string Percentile99(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   std::vector<std::pair<std::string, double>> buckets;

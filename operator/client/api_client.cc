@@ -1,8 +1,8 @@
 // All calls go through SendWithRetries, which takes a token of the rate limit, sends the request and decides about a
 // retry. A request without a response is sent once more if that is safe, which follows from the transport's status code
 // (FailedPrecondition: not executed; Unavailable: perhaps executed) and from HttpRequest::repeatable. A response 429 or
-// 503 with Retry-After is followed by up to kMaxRepeats retries. ListPages halves the page size when a page is too
-// large for the transport or the parser.
+// 503 with Retry-After is followed by up to kMaxRepeats retries. ListPages requests a page that is too large for the
+// transport or the parser again with a smaller page size.
 #include "operator/client/api_client.h"
 
 #include <algorithm>
@@ -178,8 +178,8 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
       Status error = ToError(*response);
       const bool has_expired = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
       if (!has_expired || std::exchange(has_restarted, true)) return std::move(error).While(doing);
-      // The state that the token refers to has been compacted. The list restarts without paging, so that no other token
-      // can expire.
+      // The state that the token refers to has been compacted. The list restarts without paging, because a new token
+      // could expire too.
       next = options;
       next.limit = 0;
       restart();

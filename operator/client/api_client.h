@@ -2,11 +2,12 @@
 //
 // Guarantees: Every call ends within ApiClientOptions::call_timeout, a list within this time for each page. If a 429 or
 // 503 response has a Retry-After header in seconds, the request is retried after that time, at most 10 times and within
-// the call_timeout. After a broken connection the request is retried once, if it is repeatable or was not completely
-// sent. The client has no other retries. The transport retries once after a 401 and, if it could not write a request to
-// a reused connection, once on a new one. Every request, including the client's retries but not the transport's, takes
-// a token of the rate limit. If a connection breaks, the server may have executed the request: a caller that creates
-// objects must choose their names, so that a second create returns AlreadyExists.
+// the call_timeout. If no connection can be made, or the connection breaks, the request is retried once, provided that
+// it is repeatable or was not completely sent. The client has no other retries. The transport retries once after a 401
+// and, if it could not write a request to a reused connection, once on a new one. Every request, including the client's
+// retries but not the transport's, takes a token of the rate limit. If a connection breaks, the server may have
+// executed the request: a caller that creates objects must choose their names, so that a second create returns
+// AlreadyExists.
 #pragma once
 
 #include <functional>
@@ -37,9 +38,10 @@ struct ObjectList {
 // Thread-safe. The constructor's references must outlive it.
 //
 // Error messages start with the call, for example "GET pods default/x: ". Errors of the server have the codes of
-// kube::ToStatus. Other errors: Unavailable: no connection, or it broke; Unauthenticated: the server's certificate is
-// not accepted; DeadlineExceeded; Cancelled: Stop was called, or `stop` was requested; ResourceExhausted: the response
-// is too large; Internal: an invalid response; InvalidArgument: an invalid name or namespace, nothing was sent.
+// kube::ToStatus. Other errors: Unavailable: no credentials, no connection, or it broke; Unauthenticated: the server's
+// certificate is not accepted; DeadlineExceeded; Cancelled: Stop was called, or `stop` was requested;
+// ResourceExhausted: the response is too large; Internal: an invalid response; InvalidArgument: an invalid name or
+// namespace, nothing was sent.
 class ApiClient {
  public:
   ApiClient(HttpTransport& transport, ApiClientOptions options, ClientMetrics& metrics, Clock& clock = Clock::Real());

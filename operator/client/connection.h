@@ -28,7 +28,8 @@ class CredentialsSource {
  public:
   virtual ~CredentialsSource() = default;
   // Returns the current credentials. May read a file, or wait for a program until the deadline. If the source cannot be
-  // read, returns earlier credentials; only the source of an exec plugin does not return expired or rejected ones.
+  // read, returns earlier credentials; if these have expired or were rejected, the source of an exec plugin returns an
+  // error instead.
   virtual Result<Credentials> Get(Deadline deadline) = 0;
   // Reports that the server returned 401 for the credentials from Get. Makes the next Get read the source again.
   virtual void Reject() = 0;

@@ -1,6 +1,6 @@
-// When the credentials are about to expire, Get starts a run of the plugin on a thread that passes the result to
-// Finish. Callers wait for is_running_ to become false only if they have no valid credentials. Get, Reject and Finish
-// hold mutex_ while they change the state; the run itself does not hold it.
+// If there are no credentials, or they were rejected or are about to expire, Get starts a run of the plugin on a thread
+// that passes the result to Finish. Callers wait for is_running_ to become false only if there are no valid
+// credentials. Get, Reject and Finish hold mutex_ while they change the state; the run itself does not hold it.
 #include "operator/client/exec_plugin.h"
 
 #include <optional>

@@ -28,10 +28,10 @@ struct ExecPluginOptions {
 using WallClock = std::function<kube::WallTime()>;
 
 // Returns a source that runs the program. The first Get starts a run; a later Get starts another if the credentials
-// expire within 10 s or were rejected. (A Reject within 2 s after a run is ignored.) A thread of the source waits for
-// the program, one run at a time, and a caller's deadline does not end the run. During a run, Get returns the earlier
-// credentials while they are valid, and otherwise waits. After a failure the next run starts 5 s later at the earliest.
-// Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and name the command.
+// expire within 10 s or were rejected. (A Reject within 2 s after a successful run is ignored.) A thread of the source
+// waits for the program, one run at a time, and a caller's deadline does not end the run. During a run, Get returns the
+// earlier credentials while they are valid, and otherwise waits. After a failure the next run starts 5 s later at the
+// earliest. Errors are Unauthenticated, or DeadlineExceeded at the caller's deadline, and name the command.
 std::shared_ptr<CredentialsSource> MakeExecPluginSource(ExecPluginOptions options, WallClock now = kube::SystemTime,
                                                         Clock& clock = Clock::Real());
 

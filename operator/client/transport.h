@@ -46,8 +46,8 @@ class HttpTransport {
   // connecting and a slow response. The transport adds the credentials; after a 401 it reads them again and retries
   // once. Errors: DeadlineExceeded; Cancelled: `stop` was requested; ResourceExhausted: the response is too large;
   // Unavailable: the connection broke, and the server may have executed the request; FailedPrecondition: the server has
-  // not executed the request (no connection, or the request was not completely written); Unauthenticated: the server's
-  // certificate is not accepted.
+  // not executed the request (no credentials, no connection, or the request was not completely written);
+  // Unauthenticated: the server's certificate is not accepted.
   virtual Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) = 0;
 
   struct Stream {

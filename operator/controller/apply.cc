@@ -259,9 +259,9 @@ Status Applier::IssueLeaf(Round& round, api::Role role) {
   return Status();
 }
 
-// Reads the DistTraining from the API server before the first deletion of a plan. Returns Aborted if it has changed
-// since the plan was made: the cache may be minutes behind, and the new document may need a child that the plan
-// deletes.
+// Reads the DistTraining from the API server before the first deletion of a plan. Returns Aborted if it is gone or its
+// generation has changed since the plan was made: the cache may be minutes behind, and the new document may need a
+// child that the plan deletes.
 Status Applier::ConfirmTraining(Round& round) {
   if (!round.live_resource_version.empty()) return Status();
   const kube::ObjectMeta& meta = round.training.meta;

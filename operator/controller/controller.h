@@ -2,7 +2,7 @@
 //
 // One reconcile of a job: read the caches, send GET requests for objects that no cache contains (observe.h), make a
 // plan (operator/plan, a pure function), carry out the plan (apply.h). After a failure the reconcile is retried from
-// the beginning. Responses to the GET requests are kept for later reconciles, to save requests (job_memory.h).
+// the beginning. Some responses are kept for later reconciles, to save requests (job_memory.h).
 #pragma once
 
 #include <functional>
@@ -42,8 +42,8 @@ class Controller {
   ~Controller();
 
   void StartCaches();
-  // Blocks until all caches are filled. If some are not filled by `deadline`, returns DeadlineExceeded, which names
-  // their kinds.
+  // Blocks until all caches are filled, except those of kinds that a cluster may lack (Informers::WaitForSync). If some
+  // are not filled by `deadline`, returns DeadlineExceeded, which names their kinds.
   Status WaitForCaches(Deadline deadline);
   // Starts the reconciles and the progress polls. Must be called only when this process is the leader.
   void StartWorkers();

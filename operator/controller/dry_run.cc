@@ -101,8 +101,9 @@ Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::
   return absl::StrJoin(lines, "\n");
 }
 
-// Returns the name of the list item that `selector` selects, or "" if there is none. The selector is the text between
-// brackets in a path: an index ("2"), or a name in the notation of server-side apply ("name=\"x\"").
+// Returns the name of the list item that `selector` selects, or "" if an index selects no item with a name. The
+// selector is the text between brackets in a path: an index ("2"), or a name in the notation of server-side apply
+// ("name=\"x\""), which is returned even if no item has it.
 std::string FindItemName(const kube::Json& list, const std::string& selector) {
   constexpr std::string_view kByName = "name=\"";
   if (selector.starts_with(kByName)) return selector.substr(kByName.size(), selector.size() - kByName.size() - 1);
@@ -124,8 +125,8 @@ struct ItemPath {
   std::string name;  // of the item: "trainer"
   std::string rest;  // the path below the item: ".image"
 };
-// Splits `path` after its first item, which must be an item of `list`, the list named `list_name` ("containers").
-// Returns nullopt if the path does not begin with such an item.
+// Splits `path` after the list item at its beginning. Returns nullopt if the path does not begin with an item of
+// `list`, the list named `list_name` ("containers").
 std::optional<ItemPath> SplitItemPath(const std::string& path, const std::string& list_name, const kube::Json& list) {
   const std::string begin = "." + list_name + "[";
   if (!path.starts_with(begin)) return std::nullopt;
@@ -146,8 +147,9 @@ bool BeginsWithField(const std::string& path, const std::string& field) {
          (path.size() == field.size() + 1 || path[field.size() + 1] == '.' || path[field.size() + 1] == '[');
 }
 
-// Returns the path below spec.<role> of the field that sets the value at `path` of the role's container. Returns
-// nullopt if no field of the role sets it, or if the role's template sets it too. (A template cannot set the image.)
+// Finds the field of spec.<role> that sets the value at `path` in the role's container, and returns the field's path
+// below spec.<role>. Returns nullopt if no field sets the value, or if the role's template sets it too. (A template
+// cannot set the image.)
 std::optional<std::string> FindContainerField(const kube::Json& container, const api::RoleSpec& role,
                                               const std::string& path) {
   const kube::Json* const template_container =

@@ -83,7 +83,7 @@ void JobMemory::RememberEvents(const kube::ObjectKey& job, const std::string& ui
   MutexLock lock(&mutex_);
   const kube::WallTime now = wall_clock_();
   Entry& entry = FindOrAddEntry(job, uid);
-  // Removes expired entries, so that entries of deleted pods do not accumulate.
+  // Removes expired events, so that events of deleted pods do not accumulate.
   std::erase_if(entry.events, [now](const auto& events) { return now >= events.second.until; });
   entry.events[about] = {std::move(messages), now + lifetime};
 }

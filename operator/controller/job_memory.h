@@ -1,5 +1,6 @@
-// A cache of the API server's responses about objects that no informer watches, so that not every reconcile of a job
-// requests them again. If an entry is missing, the next reconcile sends the request again.
+// A cache of the API server's responses that no informer delivers: certificates, events, flavors, dry runs, refusals
+// and taken names. With it, not every reconcile of a job sends the same requests. If a response is missing, the next
+// reconcile that needs it sends the request again.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ inline constexpr std::chrono::minutes kCertificatesLifetime{10};
 // the stored messages.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
-// How long the contents of a ResourceFlavor are valid. Which flavors an admitted Workload uses never changes.
+// How long the contents of a ResourceFlavor are valid. The names of the flavors of an admitted Workload never change.
 inline constexpr std::chrono::minutes kFlavorsLifetime{10};
 
 // Facts about the Secrets with certificates: dates and fingerprints, never contents.
@@ -31,7 +32,7 @@ struct Certificates {
   std::map<api::Role, resources::CertificateFacts> leaves;
 };
 
-// Thread-safe. `uid` is the job's: entries of a deleted job are not used for a new job of the same name.
+// Thread-safe. `uid` is the job's: what is stored for a deleted job is not used for a new job of the same name.
 class JobMemory {
  public:
   explicit JobMemory(std::function<kube::WallTime()> wall_clock) : wall_clock_(std::move(wall_clock)) {}
@@ -79,8 +80,8 @@ class JobMemory {
   void ForgetTakenName(const kube::ObjectKey& job, const TakenName& name);
   std::vector<TakenName> FindTakenNames(const kube::ObjectKey& job, const std::string& uid);
 
-  void Forget(const kube::ObjectKey& job);  // removes all entries of the job
-  size_t size();                            // number of jobs with entries
+  void Forget(const kube::ObjectKey& job);  // removes the entry of the job
+  size_t size();                            // number of jobs with an entry
 
  private:
   struct Events {

@@ -37,7 +37,7 @@ class ControllerMetrics {
   };
 
   telemetry::MetricRegistry& registry_;
-  std::map<std::string, telemetry::Gauge> jobs_;  // by phase; fixed after construction
+  std::map<std::string, telemetry::Gauge> jobs_;  // by phase; no phase is added after construction
   Mutex mutex_;
   std::map<kube::ObjectKey, JobSeries> by_job_ ABSL_GUARDED_BY(mutex_);
   telemetry::Counter restarts_;

@@ -1,7 +1,7 @@
 // Children come from the caches. GET and LIST requests read what no cache contains (Secrets, events, objects without
-// the job's label) and children for which a cache may be stale. They are sent only if the plan needs the objects.
-// JobMemory stores the results that later reconciles may use. NotFound is a result, not an error. For Kueue's flavors
-// and priority classes, PermissionDenied is a result too. Every other error ends the reconcile.
+// the job's label) and children for which a cache may be stale. The requests are sent only if the plan needs the
+// objects. JobMemory stores the results that later reconciles may use. NotFound is a result, not an error. For Kueue's
+// flavors and priority classes, PermissionDenied is a result too. Every other error ends the reconcile.
 #include "operator/controller/observe.h"
 
 #include <algorithm>
@@ -65,8 +65,8 @@ bool IsMountFailure(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }
 
-// The maximum ages are longer than the retry intervals, which are at most 17 minutes for controllers and 2 minutes for
-// kubelets.
+// The maximum ages are longer than the retry intervals, which are at most 17 minutes for a failed creation and
+// 2 minutes for a failed mount.
 constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate, std::chrono::minutes(60)};
 constexpr EventKind kMountFailures{"type=Warning", IsMountFailure, std::chrono::minutes(5)};
 

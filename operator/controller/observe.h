@@ -17,7 +17,7 @@ plan::Observed ObserveCaches(const api::DistTraining& training, const Caches& ca
 Status ReadConflictingObjects(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                               plan::Observed* seen);
 // Reads the objects that `lookups` lists, or takes their results from `memory`, and adds the results to `seen`. Stores
-// facts about certificates, flavors and messages of events in `memory`, but no contents of Secrets. Ignores events that
+// flavors, messages of events and facts about certificates in `memory`, but no contents of Secrets. Ignores events that
 // have not been repeated for a long time (observe.cc). A missing object is a result, and so is PermissionDenied for a
 // flavor or a priority class; other errors of ApiClient are returned.
 Status PerformLookups(const plan::Lookups& lookups, const api::DistTraining& training, client::ApiClient& client,

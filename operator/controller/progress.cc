@@ -1,5 +1,5 @@
-// A thread wakes at each interval and polls the running jobs, together with up to num_threads - 1 others. A poll is a
-// plain HTTP request to a pod IP, which another pod may have by now, so a response counts only if it contains this
+// A thread wakes at each interval and polls the running jobs, together with up to num_threads - 1 other threads. A poll
+// is a plain HTTP request to a pod IP, which another pod may have by now, so a response counts only if it contains this
 // job's uid and incarnation. A write has the cached resourceVersion as precondition, so that it does not overwrite the
 // final progress of a trainer that has ended meanwhile.
 #include "operator/controller/progress.h"

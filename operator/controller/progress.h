@@ -38,8 +38,8 @@ class ProgressPoller {
 
   void Start();
   void Stop();  // waits for the requests and writes in progress
-  // Polls every job in phase Training once, except jobs with a program, which report no progress, and jobs of other
-  // controllers. Returns when all requests have been answered or have failed.
+  // Polls every job in phase Training once, except jobs with a program and jobs of other controllers. Returns when all
+  // requests have been answered or have failed.
   void PollOnce();
 
  private:

@@ -57,7 +57,7 @@ struct QueuedWorkload {
   bool IsTrue(std::string_view type) const;
   const PodSet* FindPodSet(std::string_view name) const;          // or null
   const Assignment* FindAssignment(std::string_view name) const;  // or null
-  // Returns how many pods of the pod set no longer need quota, by reclaimable_pods.
+  // Returns how many pods of the pod set no longer need quota, according to reclaimable_pods.
   int64_t CountReclaimable(std::string_view name) const;
   friend bool operator==(const QueuedWorkload&, const QueuedWorkload&) = default;
 };

@@ -1,6 +1,6 @@
 // Flags are declared in groups, each flag with an environment variable. CLI11 checks ranges while it parses;
-// CheckOperatorFlags checks names and combinations of flags. If a flag with a list of allowed names (--allowed-...) is
-// absent, all names are allowed; the value "-" means an empty list.
+// CheckOperatorFlags checks other values, and combinations of flags. If a flag with a list of allowed names
+// (--allowed-...) is absent, all names are allowed; the value "-" means an empty list.
 #include "operator/main/operator_flags.h"
 
 #include "operator/client/in_cluster.h"

@@ -19,7 +19,7 @@ struct OperatorFlags {
   std::string name_space;  // empty: the pod's own, or the context's
   bool cluster_wide = false;
   std::string kubeconfig;  // a path; empty: the pod's account, else $KUBECONFIG, else ~/.kube/config
-  std::string context;     // of the kubeconfig, which is then used, not the pod's account; empty: current-context
+  std::string context;     // of the kubeconfig; if set, the pod's account is not used; empty: current-context
 
   bool leader_elect = true;
   std::string lease_name = "espalier-operator";

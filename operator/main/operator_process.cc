@@ -48,8 +48,8 @@ runtime::LeaderElectionOptions MakeElectionOptions(const OperatorFlags& flags, c
   return options;
 }
 
-// Events have their own client with its own rate limit, which writes the last events after SIGTERM, when the client for
-// reconciles is stopped. The timeout keeps these events from delaying the end of the process.
+// Events have their own client with its own rate limit, because the last events are written after SIGTERM, when the
+// client for reconciles is stopped. The timeout keeps these events from delaying the end of the process.
 client::ApiClientOptions MakeEventClientOptions(const OperatorFlags& flags) {
   client::ApiClientOptions options = MakeClientOptions(flags);
   options.call_timeout = kLastEventsTimeout;

@@ -2,8 +2,8 @@
 // channel has no state of its own: when OpenSSL must read or write first, the channel reports the event to wait for.
 //
 // The kubelet replaces a mounted Secret by renaming a symbolic link to a folder. Open, which is called for each new
-// connection, therefore compares the device, inode and modification time of both files with the values at the last
-// successful reading; if they differ, it reads the files again.
+// connection, therefore compares the device, inode and modification time of the certificate file and of the key file
+// with the values at the last successful reading; if they differ, it reads the files again.
 #include "operator/metrics_port/tls_channel.h"
 
 #include <openssl/ssl.h>

@@ -65,7 +65,8 @@ void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status*
   }
 }
 
-// The script's init container uses the operator's image. A digest in the document is binding from the first pod on.
+// The script's init container uses the core image. If the document has a digest, even the first pod checks its script
+// against it; otherwise the partitioner's pod reports the digest (partition_stage.cc).
 void ResolveScript(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   if (!spec.job.program || !spec.job.program->script) return;
   const job::Script& script = *spec.job.program->script;

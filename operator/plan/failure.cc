@@ -1,7 +1,7 @@
 // Classify maps the end of one container to a rank and a retry rule. FindFailure finds the failure of a pod: first a
 // disruption or a lost node, then the strongest failure of its containers. If SIGTERM may have caused that failure,
-// because the pod's deletion was requested before, it counts as 75 with the lowest rank. StrongestFailure compares the
-// pods of a group.
+// because the pod's deletion was requested before, it counts as exit code 75 with the lowest rank. StrongestFailure
+// compares the pods of a group.
 #include "operator/plan/failure.h"
 
 #include <algorithm>
@@ -140,8 +140,8 @@ std::optional<Failure> FailureByAnotherContainer(const kube::Pod& pod) {
 }
 
 // Returns whether a container failed in an earlier second than the one in which the pod's deletion was requested: times
-// in Kubernetes are whole seconds. Only program containers count if one has ended. Returns false if the kubelet did not
-// observe the end of the container, and true if no deletion was requested.
+// in Kubernetes are whole seconds. Only program containers count if one has ended. A container whose end the kubelet
+// did not observe does not count. Returns true if no deletion was requested.
 bool FailedBeforeDeletionRequest(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   const bool has_program = std::any_of(

@@ -1,6 +1,6 @@
-// Finds why a group of pods failed. One pod fails for a cause of its own; its peers fail because of it within 70 ms,
-// and the Job controller deletes the rest. The cause is the failure with the highest rank (base/failure_policy.h) among
-// the pods that ended by themselves.
+// Finds why a group of pods failed. One pod fails for a cause of its own; its peers fail because of it within
+// milliseconds, and the Job controller deletes the rest. The cause is the failure with the highest rank
+// (base/failure_policy.h). The numbers here and below are exit codes:
 //
 //   64, 65 > OOMKilled > a signal > 70, any other code > 77, ScriptChanged > disrupted, node lost > 75 > 74 >
 //   SidecarFailed
@@ -9,11 +9,11 @@
 // running. A pod whose program has succeeded has not failed, but another container's exit code may make its Job fail:
 // SidecarFailed is the cause only if no program failed.
 //
-// A pod with the condition DisruptionTarget is disrupted, whatever it reported. If the deletion of a pod was requested
-// before it ended, SIGTERM may have caused its failure. The failure then counts as 75 with the lowest of all ranks.
-// Failures that SIGTERM does not cause keep their rank: 64, 65, OOMKilled and NodeLost, or for a user's program only
-// OOMKilled and NodeLost. A pod whose deletion was requested and that has not ended also counts as 75 with the lowest
-// rank.
+// A pod with the condition DisruptionTarget counts as disrupted, whatever it reported, if it has failed, or if its
+// deletion was requested and its program has not succeeded. If the deletion of any other pod was requested before it
+// ended, SIGTERM may have caused its failure. The failure then counts as 75 with the lowest of all ranks. Failures that
+// SIGTERM does not cause keep their rank: 64, 65, OOMKilled and NodeLost, or for a user's program only OOMKilled and
+// NodeLost. A pod whose deletion was requested and that has not ended also counts as 75 with the lowest rank.
 //
 // A container whose end was not observed was lost with its node, for example in a reboot. That also holds if the
 // deletion of its pod was requested: the peers of the pod noticed the loss first and ended with 74, and then the Job
@@ -61,7 +61,7 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
 // Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report.
-// Such failures are 74, SidecarFailed, and the deletion of the failed pod itself.
+// Such failures are 74, SidecarFailed, and 75 with the lowest rank, of a pod whose deletion was requested.
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of

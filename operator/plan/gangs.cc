@@ -31,8 +31,8 @@ const kube::Job* FindJobOfRole(const PlanBuilder& builder, Role role) {
                                     : builder.world().trainer_run(status.incarnation).job;
 }
 
-// Returns the name of the PodGroup of the pods that the role's children make now, "" if the pods are in no PodGroup, or
-// nullopt if the role has no child that makes pods.
+// Returns the name of the PodGroup in the template of the role's Job or StatefulSet, or "" if it names none. Returns
+// nullopt if the role has no current Job, and no StatefulSet with more than 0 replicas.
 std::optional<std::string> FindExistingGroup(const PlanBuilder& builder, Role role) {
   if (role == Role::kPartitioner || role == Role::kTrainer) {
     const kube::Job* const job = FindJobOfRole(builder, role);

@@ -1,7 +1,8 @@
 // The cause of a failing Job is determined after a delay. Pods end within milliseconds of each other, but the cache
 // receives these events in any order, and a pod whose deletion was requested disappears when it ends. Therefore causes
-// are collected for kCollect (longer if only consequences are known, shorter if the cause is final), and the message of
-// the condition Restarting stores the strongest cause so far. RecordFailure then counts the failure or ends the job.
+// are collected for kCollect (longer if no cause or only consequences are known, shorter if no further or stronger cause
+// can follow), and the message of the condition Restarting stores the strongest cause so far. RecordFailure then counts
+// the failure or ends the job.
 #include "operator/plan/job_failure.h"
 
 #include <algorithm>
@@ -24,10 +25,10 @@ bool AllHaveEnded(const JobRun& run) {
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
-// Returns whether the program of a pod has not ended. Usually the Job controller has requested the pod's deletion: on a
-// live node it ends within its grace period, which trainers may use for minutes to save a checkpoint; on a lost node it
-// is deleted by force (cleanup.cc).
-bool HasPodsStillEnding(const JobRun& run) {
+// Returns whether the program of at least one pod still runs. Usually the Job controller has requested the pod's
+// deletion: on a live node the pod ends within its grace period, which trainers may use for minutes to save a
+// checkpoint; on a lost node it is deleted by force (cleanup.cc).
+bool HasRunningPrograms(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !ProgramHasEnded(*pod); });
 }
 
@@ -47,9 +48,10 @@ Failure NodeLostFailure(const kube::Job& job) {
   return failure;
 }
 
-// Makes the Job fail by deleting its pods that have partly failed, and its held pods whose program has failed. Without
-// the deletion the Job would not fail, because the Job controller considers these pods to be running, and the other
-// pods would keep running. The status already contains the cause of the failure ("seen so far").
+// Makes the Job fail by deleting two kinds of pods: those in which one trainer has failed while another still runs, and
+// those whose program has failed while a sidecar still runs (held pods, program_pod.h). Without the deletion the Job
+// would not fail, because the Job controller considers these pods to be running, and the other pods would keep running.
+// The cause is not lost with the pods: the message of the condition Restarting already names it (CollectingText).
 void FailJobOfHeldPods(PlanBuilder& builder, const JobRun& run) {
   if (run.job->failure_target || run.job->has_failed) return;
   for (const kube::Pod* pod : run.pods) {
@@ -132,7 +134,7 @@ std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, B
   if (!strongest || IsSecondary(*strongest)) {
     if (HasPodToForceDelete(builder, run)) return NodeLostFailure(*run.job);
     const kube::WallTime give_up_at = *since + kMaxSilence;
-    if (HasPodsStillEnding(run) && builder.now() < give_up_at) {
+    if (HasRunningPrograms(run) && builder.now() < give_up_at) {
       FailJobOfHeldPods(builder, run);
       builder.RequeueAt(give_up_at);
       return std::nullopt;

@@ -12,13 +12,14 @@ inline constexpr std::chrono::seconds kCollect{3};
 inline constexpr std::chrono::minutes kMaxSilence{10};
 // Returns why the Job fails, or nullopt if it does not fail or is being deleted, or while causes are being collected.
 // Collecting ends at once if a pod has reported a failure that forbids a retry, or if a pod has reported a failure and
-// all pods have ended; otherwise it ends after kCollect. If the pods have then reported no failure, or only
-// consequences of another pod's failure (IsSecondary), collecting continues while pods are still ending, until one of
-// them has to be deleted by force (cleanup.h), but for at most kMaxSilence. `bad_input` determines whether exit code 64
-// or 65 of a pod whose deletion had been requested is the cause of the failure or a consequence (failure.h).
+// all pods have ended. Otherwise it ends after kCollect if a pod has reported a failure that is more than a consequence
+// of another pod's failure (IsSecondary). If not, it continues while pods are still ending, until one of them has to be
+// deleted by force (cleanup.h), but for at most kMaxSilence. `bad_input` determines whether exit code 64 or 65 of a pod
+// whose deletion had been requested is the cause of the failure or a consequence (failure.h).
 std::optional<Failure> SettledFailure(PlanBuilder& builder, const JobRun& run, BadInputDuringDeletion bad_input);
-// Returns the names of the current Jobs that have ended or are failing, and of which the cache has no pods. Either the
-// pods were deleted, and their termination messages are lost, or the cache is stale.
+// Returns the names of those current Jobs (of the current attempt and incarnation) that have ended or are failing, and
+// of which the cache has no pods. Either the pods were deleted, and their termination messages are lost, or the cache
+// is stale.
 std::vector<std::string> EndedWithoutPods(const api::DistTraining& training, const World& world);
 // Returns the names of the current Jobs that were seen before and that the caches do not show: the caches may be stale.
 std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);

@@ -62,7 +62,7 @@ struct Observed {
   // do not contain them. The operator discovers such an object when it applies the child (ApplyChild::uid), and reads
   // the object from the API server before each plan. The plan waits until the name is free.
   std::vector<Child> conflicting_objects;
-  // The refusal of the last action, if a retry alone does not resolve it (403: a quota on objects, a missing
+  // The refusal of an action of the last plan, if a retry alone does not resolve it (403: a quota on objects, a missing
   // permission; 422; an unreachable admission webhook; a child's name that an object of another owner has). The refusal
   // is shown to users. The next plan nevertheless contains the action again.
   struct Refusal {

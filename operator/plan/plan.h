@@ -6,7 +6,7 @@
 // status before its children exist (write-ahead), and a restarted operator finds all that it needs in the status.
 //
 // WriteProgress is the first action: it writes the final progress, from a pod's termination message, which is lost when
-// the pod is deleted. (controller/progress.h writes the progress before that, without a plan.) The deletions of
+// the pod is deleted. (While trainers run, controller/progress.h writes the progress, without a plan.) The deletions of
 // children follow, then all other actions. A refused forced deletion does not stop the actions after it.
 #pragma once
 

@@ -1,8 +1,7 @@
-// The state of a pod, which depends only on its program containers. They are found by name (api/program_container.h)
-// and determine whether the pod is ready, has succeeded or has failed. Other containers, which are sidecars of a
-// template or added by an admission webhook, do not count. A pod is *held* while another container still runs after the
-// program containers have ended: the kubelet then keeps the phase Running, and the Job controller counts the pod as
-// active.
+// The state of a pod. Its program containers, which are found by name (api/program_container.h), determine whether it
+// is ready, has succeeded or has failed. Other containers, which are sidecars of a template or added by an admission
+// webhook, do not count. A pod is *held* while another container still runs after the program containers have ended:
+// the kubelet then keeps the phase Running, and the Job controller counts the pod as active.
 #pragma once
 
 #include <chrono>
@@ -13,8 +12,9 @@
 
 namespace espalier::ctl::plan {
 
-// How long other containers may run after the program containers have ended, and the grace period with which a held pod
-// is deleted. A pod whose sidecars end by themselves in that time is kept, with its logs.
+// The grace period with which a held pod is deleted. Also how long sidecars may hold the pods of a Job after the
+// DistTraining has ended (cleanup.cc) or its graph is partitioned (partition_stage.cc), before the Job is deleted: a
+// pod whose sidecars end by themselves in that time is kept, with its logs.
 inline constexpr std::chrono::seconds kHeldPodGrace{30};
 
 // Returns whether `container` runs the program of the pod's role, or, in a pod without a role label, of any role.
@@ -54,7 +54,7 @@ bool IsHeldOnlyByOtherContainers(const JobRun& run);
 
 // Returns "container istio-proxy holds pod cora-trainer-1-0-x, whose trainer has ended"; empty if no pod is held.
 std::string HoldersText(const JobRun& run);
-// The same for the first held pod of all runs, but not of the run with number `except`.
+// The same for the first held pod of the runs other than number `except`, an attempt or incarnation (0: of all runs).
 std::string HoldersText(const std::map<int64_t, JobRun>& runs, int64_t except);
 
 }  // namespace espalier::ctl::plan

@@ -112,7 +112,7 @@ bool IsQueuedAgain(const PlanBuilder& builder, const kube::QueuedWorkload& workl
          workload.IsTrue(kWorkloadRequeued);
 }
 
-// Returns whether more than `pods` pods of trainers exist or may still be created.
+// Returns whether more than `pods` pods of trainers have not ended or may still be created.
 bool HasMoreTrainerPods(const PlanBuilder& builder, int64_t pods) {
   int64_t running = 0;
   for (const auto& [incarnation, run] : builder.world().trainer_runs()) {
@@ -125,7 +125,7 @@ bool HasMoreTrainerPods(const PlanBuilder& builder, int64_t pods) {
 // Returns the number of pods whose quota the job does not need any more, by pod set. ReportPods ignores a number that
 // is smaller than an earlier one. The quota of a group with more trainers than the document wants is needed until its
 // Job is gone and the number of running trainer pods is at most the wanted one. A document that is not accepted yet
-// frees no quota: the job would get it back only through the queue.
+// frees no quota of trainers: the job would get it back only through the queue.
 ReclaimablePods FindReclaimablePods(const PlanBuilder& builder, const kube::QueuedWorkload& workload) {
   ReclaimablePods pods;
   const auto* const partitioners = workload.FindPodSet(kPartitionerPodSet);

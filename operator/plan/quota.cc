@@ -69,7 +69,7 @@ bool DiffersOnlyInTrainers(const kube::QueuedWorkload::PodSet& trainers, const s
   const auto matches = [&](std::optional<int64_t> least) {
     return inputs == resources::InputsOfQueuedWorkload(context, {.count = trainers.count, .least = least});
   };
-  // A minimum that equals the number of trainers is one of the inputs, although the pod set then has no minCount.
+  // If the document's minimum equals the number of trainers, the inputs contain it, but the pod set has no minCount.
   return matches(trainers.min_count) || (!trainers.min_count && matches(trainers.count));
 }
 

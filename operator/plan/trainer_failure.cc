@@ -1,6 +1,6 @@
 // The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the condition
 // TrainersReady), which servers and certificates were replaced, and why the trainers were last restarted. These facts
-// change only how failures with exit codes 74, 75 and 77 count. Every other failure is returned unchanged.
+// change only failures with exit codes 74, 75 and 77.
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr char kBlockedBefore[] = "; held up before by ";
 constexpr char kReasonEnd[] = ": ";
 
 // Changes the reason of a failure with exit code 75 of a user's program to StoppedSoon or StoppedAgain if the program
-// had just started. The time since the Job's creation includes the time in which its pods wait for nodes, images and
-// volumes, so it is used only if the program's own start is not known.
+// ran for less than kSoonAfterStart. The time since the Job's creation includes the time in which its pods wait for
+// nodes, images and volumes, so it is used only if the program's own start is not known.
 Failure ClassifyStop(const PlanBuilder& builder, const kube::Job& job, Failure failure) {
   const auto ran_for = failure.ran_for.value_or(builder.now() - job.meta.created_at);
   if (!HasUserProgram(builder) || ran_for >= kSoonAfterStart) return failure;

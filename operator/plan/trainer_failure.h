@@ -26,9 +26,9 @@ std::string MessageWithBlocker(const std::string& job, const StoredBlocker& bloc
 //
 //   HeldBack      74, while some of the trainers could not be started. Not counted, because a blocker is not counted
 //   ServerLost    74, and a server pod was replaced since the Job began (evicted, deleted, lost with its node). Not
-//                 counted; a server that crashes in its pod is counted
-//   CertificatesReplaced  77 with a message about certificates, while the operator's certificates are missing or
-//                 expired, or after it has replaced them (CertificatesAreReplaced). Not counted
+//                 counted. The failure is counted if a server has only restarted in its pod
+//   CertificatesReplaced  77 with a message about certificates, while certificates that the operator makes for the job
+//                 are missing or expired, or after it has replaced them (CertificatesAreReplaced). Not counted
 //   StoppedSoon   75 of a user's program within ten minutes of its start, although it was not asked to stop. Not
 //                 counted. The program may mean "try later" (EX_TEMPFAIL)
 //   StoppedAgain  75 as for StoppedSoon, and the previous restart was for StoppedSoon or StoppedAgain. Counted, as by

@@ -1,6 +1,6 @@
 // Trainers are one group with one Job per incarnation. When the Job fails, is deleted or has the wrong size, the next
-// incarnation is written to the status, then the old Job is deleted, and when its pods are gone the next one is
-// created.
+// incarnation is written to the status, then the old Job is deleted, and when it no longer exists and none of its pods
+// runs, the next Job is created.
 
 #include "operator/plan/trainer_stage.h"
 

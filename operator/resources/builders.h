@@ -88,11 +88,11 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // 
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 std::string InputsOfPodGroup(const Context& context, int64_t min_count);
 std::string InputsOfQueuedWorkload(const Context& context);  // of the counts and templates of its pod sets
-// The same for a document with another number of trainer pods and another MinTrainerPods.
 struct TrainerPods {
   int64_t count = 1;
   std::optional<int64_t> least;  // as MinTrainerPods
 };
+// As the function above, but with `trainers` instead of the numbers of trainer pods in the document.
 std::string InputsOfQueuedWorkload(const Context& context, const TrainerPods& trainers);
 
 // Returns the folder of the run: "<output.uri>/<name>-<first 8 characters of uid>".

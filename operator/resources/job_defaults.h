@@ -10,8 +10,8 @@
 namespace espalier::ctl::resources {
 
 struct JobDefaults {
-  // By role, the templates to merge, one after the other. They contain the name of the role's container instead of
-  // kProgramContainer.
+  // By role, the templates to merge, one after the other. In them, kProgramContainer is already replaced by the name of
+  // the role's container.
   std::array<std::vector<kube::Json>, api::kRoles.size()> templates;
   kube::Json document;  // the input of ParseJobDefaults; null: no defaults
 };

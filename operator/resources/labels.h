@@ -45,7 +45,8 @@ using Labels = std::map<std::string, std::string>;
 
 // Returns the value of a label of the DistTraining, or "".
 std::string FindLabel(const api::DistTraining& training, const char* label);
-// Returns the value of kQueueMaxTimeLabel, or nullopt if it is not a positive 32-bit number: Kueue ignores it too.
+// Returns the value of kQueueMaxTimeLabel, or nullopt if it is not a positive 32-bit number: Kueue ignores such a
+// label too.
 std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training);
 
 // Returns the labels of a child: MakeSelector(training) and kComponentLabel.

@@ -16,7 +16,8 @@ using kube::Json;
 
 namespace {
 
-// Returns the field that identifies the items of a list, or nullopt if the list is replaced as a whole.
+// Returns the field that identifies the items of a list, or nullopt if there is none: except for tolerations, the list
+// is then replaced as a whole.
 std::optional<std::string_view> FindListKey(std::string_view list) {
   for (const std::string_view by_name : {"containers", "initContainers", "volumes", "env", "imagePullSecrets"}) {
     if (list == by_name) return "name";
@@ -82,8 +83,8 @@ void KeepFields(const Json& ours, std::initializer_list<std::string_view> fields
   }
 }
 
-// For each item of the list in `ours` for which `is_kept` returns true: replaces the item of `merged` with the same key
-// by it.
+// Replaces each item of the list in `merged` by the item of `ours` with the same key, if `is_kept` returns true for the
+// item of `ours`.
 template <class IsKept>
 void KeepItems(const Json& ours, std::string_view list, std::string_view key, Json* merged, IsKept is_kept) {
   const auto found = merged->find(list);

@@ -54,7 +54,7 @@ int InitialProbeDelaySeconds(api::Role role) { return role == api::Role::kTraine
 // The container is ready once its startup probe succeeds. There is no readiness probe, because every failed probe would
 // be a Warning event, also during the start and after the program's end. The process answers "/readyz?wait" when it is
 // ready (services/telemetry/admin_server.h), or with 503 after 600 s; a process of an older image answers at once. The
-// kubelet restarts a container whose process refuses connections for five minutes (kStartupFailures periods). A process
+// kubelet ends a container whose process refuses connections for five minutes (kStartupFailures periods). A process
 // that listens has kStartupFailures times 600 s to become ready.
 constexpr int kStartupFailures = 150;
 Json StartupProbe(api::Role role, const std::string& port) {

@@ -15,8 +15,8 @@ inline constexpr std::chrono::hours kLeafLifetime{24 * 30};
 // Properties of a Secret with a certificate, for the operator's caches, which must not keep keys.
 struct CertificateFacts {
   kube::WallTime expires_at{};
-  std::string authority;  // fingerprint of the CA that signed it; for a CA its own
-  std::string renewal;    // value of kRenewAnnotation when it was made
+  std::string authority;  // fingerprint of the CA that signed the certificate; for a CA its own
+  std::string renewal;    // value of kRenewAnnotation when the Secret was made
   friend bool operator==(const CertificateFacts&, const CertificateFacts&) = default;
 };
 // Returns the properties of a Secret, or nullopt if the Secret is invalid: the operator then replaces it.

@@ -12,10 +12,11 @@
 namespace espalier::ctl::runtime {
 
 // Records events and writes them in a thread of its own. Record never waits for a request and never fails: if 1000
-// Events wait to be created or to get their series, new events are dropped and counted; repetitions are not. A write is
-// tried at most 12 times, and only once if its error is permanent, such as Forbidden or Invalid. All tries of a write
-// use the same name, so that a repeated request does not create a second Event. Thread-safe. `client`, `metrics` and
-// `clock` must outlive the recorder. `client` should not be shared: events would use up the rate limit of reconciling.
+// Events wait to be created or to be patched for the first time, a new event is dropped and counted as such, but a
+// repetition is recorded. A write is tried at most 12 times, and only once if its error is permanent, such as Forbidden
+// or Invalid. All tries of a write use the same name, so that a repeated request does not create a second Event.
+// Thread-safe. `client`, `metrics` and `clock` must outlive the recorder. `client` should not be shared: events would
+// use up the rate limit of reconciling.
 class EventRecorder {
  public:
   EventRecorder(client::ApiClient& client, std::string controller /* "espalier.io/operator" */, std::string instance,

@@ -44,8 +44,8 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 }  // namespace
 
 // The first try starts retry_period after the last renewal, and the second try must end before renew_deadline has
-// passed since that renewal. This gives the first argument of min if the second try starts when the first one has timed
-// out, and the second argument if it starts retry_period after the start of the first one.
+// passed since that renewal. If the second try starts when the first one has timed out, this gives the first argument
+// of min; if the second try starts retry_period after the start of the first one, this gives the second argument.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
   return std::min((options.renew_deadline - options.retry_period) / 2,
                   options.renew_deadline - 2 * options.retry_period);

@@ -3,14 +3,15 @@
 // the duration that the Lease states, if that is longer (at most 1 h). A Lease without a holder is taken at once. The
 // points in time in the Lease are informational: clocks of different machines are not compared.
 //
-//   leader     measures from before it sends a renewal; stops leading renew_deadline later, and `lost` is called
-//   others     measure from after they saw the Lease change; take it lease_duration later
+//   leader     starts measuring just before it sends a renewal; stops leading renew_deadline later (`lost` is called)
+//   others     start measuring just after they saw the Lease change; take the Lease lease_duration later
 //
 // Guarantees:
 // - The time from the end of one leadership to the start of the next is at least lease_duration - renew_deadline,
 //   unless the leader released the Lease.
-// - `lost` is called once, also while a request hangs, and immediately when another holder is seen. It is called before
-//   anything that may block, such as logging. It should end the process (_exit), because writes may be in progress.
+// - `lost` is called at most once: when renew_deadline has passed, even while a request hangs, or as soon as another
+//   holder is seen. It is called before anything that may block, such as logging. It should end the process (_exit),
+//   because writes may be in progress.
 // - A single renewal that hangs does not end the leadership: another one fits before renew_deadline (LeaseCallTimeout).
 // - All this also holds if the Lease is deleted, with one exception: a process that has never seen the Lease creates it
 //   and leads immediately.

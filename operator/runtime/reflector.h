@@ -12,8 +12,8 @@
 //   504 ResourceVersionTooLarge              list: this server is behind the server of the previous request
 //   a line that is too long                  list: the watch would receive it again
 //   400, 404, unknown errors                 list
-//   only ERROR events, or only lines that    the same watch, with a delay; list after kMaxErrorEvents events or
-//   cannot be parsed                         kMaxGarbledWatches watches in a row
+//   ERROR event with 429, 5xx, 401 or 403,   the same watch, with a delay; list after kMaxErrorEvents such events or
+//   or only lines that cannot be parsed      kMaxGarbledWatches such watches in a row
 //
 // Lists use resourceVersion "", the newest state: they come in pages and are never older than an object that was seen
 // before. client-go starts with "0", which the server answers from its cache, at less cost. But with "0" the server

@@ -1,6 +1,6 @@
-// Tracks whether the cache contains the operator's own writes (KEP-5647). After each write the returned resourceVersion
-// is recorded for the owner and the kind. Until the informer of that kind has seen it, the owner is not reconciled:
-// otherwise an object that was just created could look missing.
+// Tracks whether the cache contains the operator's own writes (KEP-5647). After each write of an object, the returned
+// resourceVersion is recorded for the object's owner and kind. Until the informer of that kind has seen this version,
+// the owner is not reconciled: otherwise an object that was just created could look missing.
 #pragma once
 
 #include <chrono>

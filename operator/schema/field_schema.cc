@@ -145,8 +145,8 @@ void Insert(const FieldSpec& field, OrderedJson* document) {
 
 // Gives each object without required fields a default, made of the defaults of its fields, as
 // services/job/checks/check_fields.cc does: an API server applies the defaults of fields only if their object is
-// present. The default of an object contains those of nested objects too, because an API server evaluates rules on it
-// before it fills in the defaults of fields.
+// present. The default of an object contains those of nested objects too: when the definition is installed, an API
+// server checks each default against the rules without filling in the defaults of fields.
 void AddDefaultsOfObjects(OrderedJson* schema) {
   if (schema->contains("items")) AddDefaultsOfObjects(&schema->at("items"));
   if (!schema->contains("properties")) return;

@@ -1,8 +1,8 @@
 // Rules on changes of a document. Once a job is accepted or has started, only the numbers of trainers (replicas,
-// minReplicas, maxReplicas), labels, scheduling, and runPolicy without managedBy may change. While it is suspended
-// (before or after the change), most fields of the roles may change too: in the request that resumes the job, queueing
-// controllers set the fields that decide where the pods run. In a job that was not accepted, everything but managedBy
-// may change.
+// minReplicas, maxReplicas), labels, annotations, scheduling, and runPolicy without managedBy may change. While it is
+// suspended (before or after the change), most fields of the roles may change too: in the request that resumes the job,
+// queueing controllers set the fields that decide where the pods run. In a job that is not accepted and has not
+// started, everything but managedBy may change.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {
@@ -50,8 +50,7 @@ Rule TrainersUnlessSuspended() {
 
 // Returns an expression for whether the role has an image. has() checks only the last name of a path, so the role
 // itself is checked first: it is absent in objects that were stored by a version without defaults for it. has() of its
-// image would then be an error, and an API server rejects every write, also of the status, for which a rule has an
-// error.
+// image would then be an error, and if a rule has an error, an API server rejects the write, even one of the status.
 std::string HasImage(const std::string& object, const std::string& role) {
   const std::string at = object + ".spec." + role;
   return "(has(" + at + ") && has(" + at + ".image))";

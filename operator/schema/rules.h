@@ -1,8 +1,8 @@
 // Validation rules in CEL, which an API server evaluates: relations among fields, formats of URIs and names, and
 // immutability, which a structural schema cannot express. Relations are those of services/job/rules/document_rules.h,
 // which the parser evaluates too. Some checks (of templates, of the size of a field as JSON) cannot be expressed in
-// CEL, and some (no feature occurs twice in a list) cost too much. The operator does these checks and sets
-// Accepted=False.
+// CEL, and some (no feature occurs twice in a list) cost too much. The operator does these checks; if one fails, it
+// sets Accepted=False.
 #pragma once
 
 #include <string>

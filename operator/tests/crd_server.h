@@ -45,8 +45,8 @@ class CrdServer {
   kube::Json definition_;
 };
 
-// Returns the shared server, started with the first test and stopped after the last. Returns null, and fails the test,
-// if it does not start.
+// Returns the shared server, which the first call starts. It is stopped after the last test. Returns null, and fails
+// the test, if the server does not start.
 CrdServer* SharedCrdServer();
 
 // Returns crds/examples/minimal.yaml under another name.

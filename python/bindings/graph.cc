@@ -175,7 +175,8 @@ nb::list InSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& n
                                     [&](Deadline deadline) { return graph.InSubgraph(by_type, deadline); }));
 }
 
-// Returns (nodes by type, [(edge type, edge ids, sources, destinations)]).
+// Returns (nodes by type, [(edge type, edge ids, sources, destinations)]). Sources and destinations are positions among
+// the returned nodes of their types.
 nb::tuple EdgeSubgraph(const DistGraph& graph, const std::map<uint32_t, IdArray>& edges, Seconds timeout) {
   client::EdgesByType by_type;
   for (const auto& [type, ids] : edges) by_type[EdgeType(graph, type)] = VectorOf<GlobalEdgeId>(ids);

@@ -4,7 +4,7 @@
 // Edges copies a block's indptr and indices and checks them once: every index is a row that exists. The copy cannot
 // change afterwards, so comparing shapes is enough to keep each operation inside its arrays. Matrices are not copied:
 // an operation reads and writes arrays of the caller, without the interpreter's lock. The arguments of an operation are
-// those of the kernel that it calls; a matrix of H heads with D columns each is f32 [rows, H * D].
+// those of the kernel that it calls; a matrix of H heads with C columns each is f32 [rows, H * C].
 #include <malloc.h>
 #include <omp.h>
 

@@ -34,8 +34,8 @@ using Environment = std::map<std::string, std::string>;
 // The incarnation of a program that runs without a job, equal to the first incarnation of a job. 0 stands for no run.
 constexpr uint64_t kOnlyIncarnation = 1;
 
-// Writes results of one rank below `results/<incarnation>/` and adds them to the manifest, which keeps the other kinds
-// that this incarnation has committed before. Thread-compatible.
+// Writes results of one rank below `results/<incarnation>/` and adds them to the manifest, which keeps the results of
+// other kinds (format::OutputFile::kind) that this incarnation has committed before. Thread-compatible.
 class OutputsWriter {
  public:
   OutputsWriter(const OutputsWriter&) = delete;

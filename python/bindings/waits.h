@@ -38,7 +38,8 @@ T ValueOrThrow(Result<T> result) {
 // Runs `body` without the interpreter's lock. If called in Python's main thread, the body runs on another thread, and
 // Python's signal handlers run meanwhile: if one raises (KeyboardInterrupt), the body's stop is requested, and the
 // exception is thrown when the body has ended. Signals are not handled for a call that a signal handler makes during
-// another call, or in a process forked after the first call. The body must not use Python, whose lock it does not have.
+// another call, or in a process forked after the first call. The body must acquire the interpreter's lock before it
+// uses Python.
 void RunInterruptibly(const std::function<void(std::stop_token)>& body);
 
 // Returns the deadline `timeout_seconds` from now; nullopt means `default_deadline`. Throws InvalidArgument for NaN.

@@ -1,7 +1,7 @@
 // Failpoints: named places in the code where a test can make a process crash, wait or fail. While none is armed, each
 // costs one relaxed load.
 //
-//   ESPALIER_FAILPOINTS="checkpoint.before_manifest=crash@2;store.get=error:UNAVAILABLE%30;rpc.reply=delay:200ms"
+//   ESPALIER_FAILPOINTS="checkpoint.before_manifest=crash@2;store.get=error:UNAVAILABLE%30;server.reply=delay:200ms"
 //
 // Each entry has the form name=action[@N][%P]. Actions are crash (the process sends itself SIGKILL), delay:<n>ms and
 // error:<STATUS_CODE>. Each time that a thread reaches the place is a hit; hits are numbered from 1. With @N, only hit

@@ -16,7 +16,7 @@ enum class Retry { kNever, kCounted, kNotCounted };
 // milliseconds of that peer. Numbers in the comments are exit codes.
 enum class CauseRank {
   kNone,
-  kConsequence,     // the supervisor ended the process
+  kConsequence,     // the deletion of the pod was requested, which may have ended the process
   kOtherContainer,  // the process succeeded, but another container of its pod failed
   kPeer,            // 74: a peer, a store, a disk or memory was not available
   kAskedToStop,     // 75

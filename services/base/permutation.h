@@ -1,7 +1,8 @@
 // A pseudo-random permutation of [0, n) that is computed at any position and in both directions without being stored: a
 // Feistel network over the smallest even number of bits, at least 2, that holds n - 1, with cycle walking (Black,
-// Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). It orders the seed nodes of an epoch, so that each
-// graph server computes its own seed nodes of a step and no process holds the whole list.
+// Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). It orders the seed nodes or seed edges of an epoch,
+// so that each graph server computes its own seeds of a step and no process holds the whole list. Generators and
+// partition algorithms use it too.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ enum class RandomPurpose : uint32_t {
   kDropout = 4,         // masks by (epoch, step, layer, node type, original id, index in the row)
   kPartitioning = 5,    // tie-breaks of partition algorithms, and the algorithm Random
   kGenerator = 6,       // generated graphs
-  kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
+  kLabor = 7,           // a source's variate, by (epoch, step, hop except with layer dependency, source's node type)
   kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)
   kWalkRestarts = 9,    // whether a walk ends, by (epoch, step, step of the walk)
   kTensorRows = 10,     // first values of distributed tensors by (row space, stream, original id, index in the row)

@@ -15,13 +15,14 @@
 namespace espalier {
 
 // A dense array with shared bytes: copying a Tensor adds a reference. The bytes must not change once the tensor is
-// shared. They are owned memory, a mapped file or a slice of a message, which `owner` keeps alive.
+// shared. They lie in memory that was allocated for the tensor, in a mapped file or in a message, which exists as long
+// as a Tensor refers to it.
 // Thread-compatible; concurrent reads are safe.
 class Tensor {
  public:
   Tensor() = default;
 
-  // Returns a tensor with zero-filled memory of its own. The size in bytes must not overflow (checked). Throws
+  // Returns a tensor with zero-filled memory of its own. The size in bytes must be at most 2^62 (checked). Throws
   // std::bad_alloc, whose message has the size, if there is not enough memory.
   static Tensor Zeros(DType dtype, std::vector<int64_t> shape);
   // Like Zeros, but with uninitialized bytes, for callers that write all of them.

@@ -1,7 +1,7 @@
 // Measures sampling by client processes through graph server processes, all on this machine. Compares the rate with two
-// others from the same run: the throughput of gRPC alone, with large messages of zeros (an edge counts as 4 bytes), and
-// the same sampling without RPC. Processes are forked before they use gRPC, since gRPC does not survive a fork. They
-// synchronize with the parent by lines over pipes.
+// others from the same run: that of the same sampling without RPC, and the bytes per second of gRPC alone, with large
+// messages of zeros (in this comparison a sampled edge counts as 4 bytes). Processes are forked before they use gRPC,
+// since gRPC does not survive a fork. They synchronize with the parent by lines over pipes.
 #include <grpcpp/support/server_callback.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -58,8 +58,9 @@ class RawReplyService final
   }
 };
 
-// A pipe that carries lines of text between the parent and its children. A reader waits until no process has the write
-// end: so the parent closes its own after the forks, and a child after its last line.
+// A pipe that carries lines of text between the parent and its children. Read waits for a line as long as any process
+// has the write end open. To notice a child that ended without its line, the parent closes its write end after the
+// forks, and each child closes its own after its last line.
 struct Pipe {
   Pipe() { ESPALIER_CHECK(pipe(ends) == 0); }
   ~Pipe() {

@@ -196,7 +196,7 @@ int Main(int argc, char** argv) {
   int address[2];
   ESPALIER_CHECK(pipe(address) == 0);
   const pid_t child = ServeInChild(flags, bench, address[1]);
-  close(address[1]);  // ReadLine ends when no process has it: when the child fails
+  close(address[1]);  // now only the child has the write end, so ReadLine ends if the child fails
   client::SessionOptions options;
   options.addresses = {ReadLine(address[0])};
   options.access = client::Access::kRpc;

@@ -46,8 +46,9 @@ sampler::BatchLayer RandomLayer(uint32_t num_outputs, uint32_t num_inputs, uint3
   return layer;
 }
 
-// Returns the floating-point operations of a step's matrix products (2 per multiply-add). A layer does the same number
-// in the forward pass, for the gradient of its weights and, except for the first layer, for the gradient of its input.
+// Returns the floating-point operations of a step's matrix products (2 per multiply-add). A layer has three products
+// with equal numbers of operations: the forward pass, the gradient of its weights, and the gradient of its input, which
+// the first layer does not compute.
 // GraphSAGE multiplies the output rows by two matrices (self and neighbors). GAT multiplies the input rows of a layer
 // by one matrix. GATv2 also multiplies the output rows by a second matrix.
 double FlopsOfStep(job::ModelType type) {

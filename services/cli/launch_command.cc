@@ -1,8 +1,8 @@
 // espalier launch: runs a job on several machines over ssh. This file parses the flags; launch::Launch does the work.
 //
 // The flags are those that `espalier run` has too (run_flags.h), those for ssh (host_flags.h), and those of the hosts'
-// processes. An interrupted launch prints the command that resumes it. MakeCommand makes the part of the printed
-// command that says where the job runs.
+// processes. An interrupted launch prints the command that resumes it. MakeCommand makes the beginning of that command,
+// and run::Run adds the flags that `espalier run` has too.
 #include "services/base/utf8.h"
 #include "services/cli/command.h"
 #include "services/cli/host_flags.h"
@@ -95,8 +95,8 @@ Result<std::map<std::string, std::string>> ParseEnvironment(const std::vector<st
   return environment;
 }
 
-// Returns the first part of the command that resumes this launch, with the flags that say where and within which times
-// it runs. Variables of --env are included without their values, which may be secrets.
+// Returns the beginning of the command that resumes this launch: the flags for ssh and for the hosts' processes.
+// Variables of --env are included without their values, which may be secrets.
 std::string MakeCommand(const LaunchFlags& flags) {
   const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
   std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);

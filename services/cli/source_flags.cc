@@ -45,10 +45,11 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
           "them to F32")
       ->transform(CLI::IsMember({"Source", "F32", "F16", "BF16", "I8"}, CLI::ignore_case));
   command
-      ->add_option("--label", flags->labels,
-                   "Further label columns, as NAME or NAME,NAME; values may be missing (NaN) in them and in label, "
-                   "labels, y and *-label; --normalize-features and --feature-dtype leave these NAMEs and node-label as "
-                   "they are")
+      ->add_option(
+          "--label", flags->labels,
+          "Further label columns, as NAME or NAME,NAME; values may be missing (NaN) in them and in label, "
+          "labels, y and *-label; --normalize-features and --feature-dtype leave these NAMEs and node-label as "
+          "they are")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option(

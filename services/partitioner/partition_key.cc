@@ -23,7 +23,7 @@ nlohmann::json DescribePreprocessing(const job::Preprocess& preprocess, const Pa
     json["labels"] = ToPreprocessOptions(preprocess, context).label_columns;
   }
   if (context.held_out.has_value()) {
-    // 2 is the version of the rule that selects the dropped edges.
+    // 2 is the version of the rule that selects the edges to hold out.
     json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type, 2};
     if (!context.held_out->edge_types.empty()) json["heldOutTypes"] = context.held_out->edge_types;
   }
@@ -40,8 +40,8 @@ nlohmann::json DescribeAlgorithm(const job::Partitions& partitions, const Partit
   } else {
     json["seed"] = context.seed;
   }
-  // `balance` and `trainSplit` are part of the key for every algorithm, because the quality in the manifest reports the
-  // balance of the training nodes of `trainSplit`.
+  // `balance` is part of the key for every algorithm: if it contains TrainNodes, the quality in the manifest counts the
+  // training nodes of `trainSplit` only; otherwise `trainSplit` is empty here, and those of all splits are counted.
   const partition::PartitionOptions options = ToPartitionOptions(partitions, context);
   for (const partition::BalanceConstraint constraint : options.balance) {
     json["balance"].push_back(static_cast<int>(constraint));

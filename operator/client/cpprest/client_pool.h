@@ -31,7 +31,7 @@ class ClientPool {
   ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
              std::chrono::milliseconds tunnel_timeout);
 
-  // Returns an idle client whose connection uses the same client certificate, or a new client. Returns
+  // Returns an idle client whose connection uses the client certificate in `credentials`, or a new client. Returns
   // FailedPrecondition if no client can be made.
   Result<std::shared_ptr<PooledClient>> Take(const Credentials& credentials);
   // Returns a new client, with the errors of Take.

@@ -24,9 +24,9 @@ Status AddHeader(web::http::http_headers& headers, const std::string& name, cons
   return {};
 }
 
-// Adds a header line for each value. The library stores one value per name and joins several values with commas, which
-// the API server would read as one group. Because the library writes values unchanged, this function stores one value
-// with line breaks, which becomes several header lines.
+// Adds a header line for each value, such as each Impersonate-Group. The library stores one value per name and joins
+// several with commas; the API server would take "a,b" for the name of one group. Because the library writes values
+// unchanged, this function stores one value with line breaks, which becomes several header lines.
 Status AddHeaderLines(web::http::http_headers& headers, const std::string& name,
                       const std::vector<std::string>& values) {
   std::string lines;

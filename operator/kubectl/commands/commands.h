@@ -9,8 +9,8 @@
 
 namespace espalier::ctl::kubectl {
 
-// The exit code of `status --watch` if the job has failed. The codes of docs/exit-codes.md are for failures of
-// kubectl-espalier itself.
+// The exit code of `status --watch` if the job has failed. If kubectl-espalier itself fails, its exit code is one of
+// services/base/exit_code.h.
 inline constexpr int kJobHasFailed = 1;
 
 struct StatusFlags {
@@ -33,7 +33,7 @@ struct LogsFlags {
   bool follow = false;
   bool previous = false;
   bool timestamps = false;
-  int64_t tail_lines = -1;  // of each program container; -1: all
+  int64_t tail_lines = -1;  // of each program container (operator/api/program_container.h); -1: all
   size_t max_pods = 64;     // more program containers than this are an error (ResourceExhausted)
 };
 // Prints the log lines of the selected pods, each after a label such as "[trainer-0]".

@@ -35,8 +35,9 @@ std::vector<std::string> ListContainers(const view::JobPod& member, Containers w
   return names;
 }
 
-// Returns the sources with their labels, "trainer-1". If several pods have the same role and rank, the attempt follows
-// ("trainer-1@2"). For all containers of a pod except the first, the container's name follows.
+// Returns the sources with their labels, "trainer-1". If several trainer or partitioner pods have the same rank, the
+// attempt follows ("trainer-1@2"); replicas of a server have equal labels. For all containers of a pod except the
+// first, the container's name follows.
 std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {

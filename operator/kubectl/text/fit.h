@@ -26,8 +26,8 @@ std::string FitText(std::string_view text, size_t width, size_t rows);
 // rows. The first of them may be shortened to the rows that are left.
 std::vector<std::string> LastRows(const std::vector<std::string>& lines, size_t width, size_t rows);
 
-// Returns a number of rows for each entry, at most wanted[i] and `rows` in total. Rows are assigned one at a time to
-// the entries in turn. Example: wanted {1, 15, 8} and 10 rows give {1, 5, 4}.
+// Returns the number of rows for each entry i: at most wanted[i], and at most `rows` for all entries together. Rows are
+// assigned one at a time to the entries in turn. Example: wanted {1, 15, 8} and 10 rows give {1, 5, 4}.
 std::vector<size_t> ShareRows(const std::vector<size_t>& wanted, size_t rows);
 
 }  // namespace espalier::ctl::text

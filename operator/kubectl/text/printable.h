@@ -12,8 +12,8 @@ enum class Spacing {
   kKeepLinesTabs,  // newlines and tabs stay; carriage returns are escaped: they would overwrite printed text
 };
 
-// Replaces control characters (C0, DEL, C1), line and paragraph separators, characters that change the direction of
-// text, U+FEFF, and bytes that are not UTF-8 by visible escapes: \x1b, \u202e. All other text stays.
+// Returns the text with visible escapes (\x1b, \u202e) in place of control characters (C0, DEL, C1), line and paragraph
+// separators, characters that change the direction of text, U+FEFF, and bytes that are not UTF-8.
 std::string Printable(std::string_view text, Spacing spacing = Spacing::kOneLine);
 
 // Returns the number of code points. For Printable text without combining or wide characters, it is the number of

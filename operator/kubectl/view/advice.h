@@ -13,11 +13,12 @@ std::string ExitCodeText(int code);
 
 // Returns the reason that the user should act on. For a failed job, this is the reason of the condition Failed, or the
 // cause of the last failure if the job exceeded its backoffLimit. For a job that has not ended, it is the reason of the
-// last error or the blocker. Empty: there is none.
+// last error, or else of the blocker. Empty: there is none.
 std::string ReasonToActOn(const api::Status& status);
 
 // Returns advice on what to do about `reason`; empty if there is none for it. The advice names fields of `role`
-// ("trainer"), or "spec.<role>" if `role` is empty. `message` came with the reason.
+// ("trainer"), or "spec.<role>" if `role` is empty. `message` came with the reason: it shows whether bad credentials
+// are a certificate or those of an object store.
 std::string AdviceFor(const std::string& reason, const std::string& role, const std::string& message = "");
 
 }  // namespace espalier::ctl::view

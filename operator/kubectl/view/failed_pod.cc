@@ -1,7 +1,7 @@
-// status.lastError names the pod if the operator knows it. Otherwise the pods are ranked by the operator's own rules
-// (plan/failure.h). Within the pod, a container that has failed comes first, then one that failed before its last
-// restart, then one that is stuck; among equals, a program container comes first, and then the one with the
-// stronger failure.
+// status.lastError names the failed pod if the operator knows it. Otherwise the pods are ranked by the operator's own
+// rules (plan/failure.h). Among the containers of the selected pod, one that has failed comes first, then one that
+// failed before its last restart, then one that is stuck; among equals, a program container comes first, and then the
+// one whose failure ranks higher by the same rules.
 #include "operator/kubectl/view/failed_pod.h"
 
 #include <algorithm>

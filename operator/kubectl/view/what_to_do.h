@@ -1,4 +1,4 @@
-// The last line of `kubectl espalier describe`: what the reader can do about the state of a job.
+// The last field of `kubectl espalier describe`: what the reader can do about the state of a job.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ Status LostRowsToUnavailable(Status status) {
   return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
 }
 
-// Copies F32, F16 or BF16 rows to `out`, which has as many values.
+// Copies F32, F16 or BF16 rows to `out`, which must have exactly one float for each value of `rows`.
 void CopyToFloats(const Tensor& rows, std::span<float> out) {
   if (rows.dtype() == DType::kF32) {
     if (!out.empty()) std::memcpy(out.data(), rows.bytes(), out.size_bytes());

@@ -17,10 +17,10 @@
 // have the version that it reads. A step is complete when all ranks have called Step, with or without gradients; a rank
 // that is ahead waits in its next step.
 //
-// Guarantees: the rows depend neither on the order in which the ranks call Step nor on repeated messages. With one rank
-// the rows have the same bits under every partitioning. The initial value of an element depends only on (seed, row
-// space, name, original id, index in the row). client::SaveTensors saves rows and optimizer state,
-// client::SavedEmbedding restores them (SavedLearnableRows).
+// Guarantees: the rows depend neither on which rank calls Step first nor on repeated messages. With one rank the rows
+// have the same bits under every partitioning. The initial value of an element depends only on (seed, row space, name,
+// original id, index in the row). client::SaveTensors saves rows and optimizer state, client::SavedEmbedding restores
+// them (SavedLearnableRows).
 #pragma once
 
 #include <chrono>
@@ -70,8 +70,8 @@ class EmbeddingTable {
   // Errors of all calls below. InvalidArgument: an id does not exist, or an array has the wrong size. Unavailable: a
   // graph server that held rows has ended; the program must be restarted (exit code 74). DeadlineExceeded: the
   // deadline, by default call_timeout from now, has passed. Cancelled: the deadline's stop was requested
-  // (Deadline::OrStop). After DeadlineExceeded or Cancelled the call can be repeated. If the gradients of a step cannot
-  // be delivered, every later Step, AwaitSteps and Drop returns that error.
+  // (Deadline::OrStop). After DeadlineExceeded or Cancelled the call can be repeated, unless the gradients of a step
+  // could not be delivered: every later Step, AwaitSteps and Drop then returns the error of the delivery.
 
   // Writes the rows of `ids` at the current version to `out`: float [ids.size(), size()], row-major, in the order of
   // `ids`, which are global ids and may repeat. Rows of F16 and BF16 are converted to float. `out` belongs to the
@@ -83,11 +83,11 @@ class EmbeddingTable {
 
   // Ends the step: sends `gradients` (float [ids.size(), size()], row-major) of the rows with the global ids `ids`.
   // Both arrays are copied before the call returns. A rank without gradients must call Step with empty arrays. An id
-  // that occurs several times, in one call or in the calls of several ranks, has several gradients: they are summed
-  // or averaged (SparseOptimizer::duplicates); autograd sums them, DGL averages them. Rows without a gradient do not
-  // change. `learning_rate` must be the same on every rank. The deadline bounds the wait for the acknowledgment of the
-  // previous step; the gradients are sent in the background within call_timeout. If Step returns an error, nothing was
-  // sent, and version() is unchanged.
+  // that occurs several times, in one call or in the calls of several ranks, has several gradients: they are summed, as
+  // by autograd, or averaged, as by DGL (SparseOptimizer::duplicates). Rows without a gradient do not change.
+  // `learning_rate` must be the same on every rank. The deadline bounds the wait for the acknowledgment of the previous
+  // step; the gradients are sent in the background within call_timeout. If Step returns an error, nothing was sent, and
+  // version() is unchanged.
   Status Step(std::span<const int64_t> ids, std::span<const float> gradients, double learning_rate,
               std::optional<Deadline> deadline = {});
   // Like the other overload, but does not copy the gradients, F32 [rows.size(), size()]. Their bytes must not change

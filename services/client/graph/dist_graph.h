@@ -89,9 +89,10 @@ class DistGraph {
  public:
   // Connects to the graph servers, or opens the partitions in this process (session_options.h). Blocks until a server
   // of every partition is up, at most the context's connect timeout. InvalidArgument: missing or malformed addresses.
-  // FailedPrecondition: servers hold different partitionings, a partition is missing or given twice, the partition key
-  // differs from the context's, or the partitions cannot be accessed as Context::session.access requires. Unavailable:
-  // no server of a partition responds. DataLoss: damaged files.
+  // FailedPrecondition: servers hold different partitionings, a partition has no address or several that are not joined
+  // as replicas (ESPALIER_SERVERS in initialize.h), the partition key differs from the context's, or the partitions
+  // cannot be accessed as Context::session.access requires. Unavailable: no server of a partition responds. DataLoss:
+  // damaged files.
   static Result<std::unique_ptr<DistGraph>> Open(const Context& context);
   // Wraps partitions that are already open; for programs that hold them in their own process, and for tests.
   DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);

@@ -81,8 +81,8 @@ class SplitReader {
   }
 
   // Returns rows of an edge column at these positions of a split of edges: [positions.size(), row shape...].
-  // `positions` must be ascending. A query returns about `bytes_per_request` bytes, so wide rows take more queries.
-  // Without positions one query is still sent, which checks that the graph has the column.
+  // `positions` must be ascending. A query reads at most items_per_request rows, and fewer if these do not fit into
+  // `bytes_per_request` bytes. Without positions one query is still sent, which checks that the graph has the column.
   Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions,
                           uint64_t bytes_per_request = kRowBytesPerRequest) const {
     sampler::SeedQuery query = query_;

@@ -32,7 +32,7 @@ Result<std::unique_ptr<DistEmbedding>> LearnAuthors(
   ASSIGN_OR_RETURN(auto authors, DistEmbedding::Create(graph.embeddings(), group, options, kept.get()));
   for (size_t epoch = saved.size(); epoch < epochs; ++epoch) {
     RETURN_IF_ERROR(run_epoch(*authors, epoch));
-    if (group.rank() != Rank(0)) continue;  // it gets at most one step ahead of the rows that rank 0 saves
+    if (group.rank() != Rank(0)) continue;  // at most one step ahead of the rows that rank 0 saves
     const std::string name = "epochs-" + std::to_string(1001 + epoch);
     RETURN_IF_ERROR(SaveTensors(graph, {}, folder + "/" + name, {.embeddings = {authors->Now()}}));
   }
