@@ -32,7 +32,7 @@
 namespace espalier::benchmarks {
 namespace {
 
-constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
+constexpr const char* kDropMethod = "/espalier.tensor.v1.TensorStore/Drop";
 constexpr size_t kStepsInFlight = 2;
 constexpr uint64_t kWarmUpSteps = 8;  // they use the same rows as the measured steps
 
@@ -45,8 +45,7 @@ struct SparseFlags {
 };
 
 // Receives requests and drops them.
-class FloorService final
-    : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
+class DropService final : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
  public:
   grpc::ServerUnaryReactor* Drop(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
                                  grpc::ByteBuffer* reply) override {
@@ -59,7 +58,7 @@ class FloorService final
 
 Deadline InTenMinutes() { return Deadline::After(std::chrono::minutes(10)); }
 
-// Runs a graph server and a FloorService in a child process, which writes their addresses to `address_pipe`, one per
+// Runs a graph server and a DropService in a child process, which writes their addresses to `address_pipe`, one per
 // line. Returns the id of the child. This process must not have used gRPC, which does not survive a fork.
 pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int address_pipe) {
   std::fflush(stdout);  // otherwise the child prints the buffered output again
@@ -74,10 +73,10 @@ pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int addres
   served.description = bench.graph->description();
   const auto graph_server = server::GraphServer::Start(server, std::move(served), bench.shards[0]);
   ESPALIER_CHECK(graph_server.ok()) << graph_server.status().ToString();
-  FloorService floor;
-  const auto floor_server = rpc::RpcServer::Start({}, {&floor});
-  ESPALIER_CHECK(floor_server.ok()) << floor_server.status().ToString();
-  const std::string line = (*graph_server)->address() + "\n" + (*floor_server)->address() + "\n";
+  DropService drop_service;
+  const auto drop_server = rpc::RpcServer::Start({}, {&drop_service});
+  ESPALIER_CHECK(drop_server.ok()) << drop_server.status().ToString();
+  const std::string line = (*graph_server)->address() + "\n" + (*drop_server)->address() + "\n";
   ESPALIER_CHECK(write(address_pipe, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
   for (;;) pause();  // until the parent kills this process
 }
@@ -95,9 +94,9 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
                const std::vector<LocalRowId>& rows, const std::vector<float>& gradients) {
   const size_t rows_per_call = std::max<size_t>(1, options.reply_bytes_per_call / (flags.width * sizeof(float)));
   const size_t calls_per_step = (rows.size() + rows_per_call - 1) / rows_per_call;
-  const auto peer = std::make_shared<rpc::Peer>("floor", address, rpc::ChannelSettings());
+  const auto peer = std::make_shared<rpc::Peer>("raw requests", address, rpc::ChannelSettings());
   const auto run = [&](uint64_t steps) {
-    client::PiecewiseRequest query{.method = kFloorMethod, .num_pieces = calls_per_step * steps};
+    client::PiecewiseRequest query{.method = kDropMethod, .num_pieces = calls_per_step * steps};
     query.encode_request = [&](size_t call) {
       const size_t first = call % calls_per_step * rows_per_call, count = std::min(rows_per_call, rows.size() - first);
       const grpc::Slice slices[] = {

@@ -293,8 +293,8 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
     }
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(),
-                HasSubstr("spec.training.task.negatives.count: the embeddings of a step's negatives do not "
-                          "fit in a trainer: its share has 536870912 negatives, expected at most 268435456"));
+                HasSubstr("spec.training.task.negatives.count: a trainer's share of a step has 536870912 negatives, "
+                          "expected at most 268435456"));
   }
 }
 

@@ -136,7 +136,9 @@ TEST(WarningsTest, ReportsConstantTargets) {
   for (size_t i = 1; i < targets.size(); i += 2) targets[i] = kNan;
   targets[2 * GetSplit(source).train.front() + 1] = 1;  // a single target at this position
   column = Tensor::FromVector(targets, {num_nodes, 2});
-  EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = 2}).warnings, IsEmpty());
+  for (const uint32_t trainers : {1u, 2u}) {
+    EXPECT_THAT(TrainSmall(source, RegressionJob(), {.trainers = trainers}).warnings, IsEmpty());
+  }
 }
 
 TEST(WarningsTest, ReportsMultiLabelClassesWithoutPositives) {

@@ -387,7 +387,10 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   EXPECT_THAT(written[0].values<float>(), ElementsAre(3, 4));
   EXPECT_THAT(written_rows[1], ElementsAre(LocalRowId(3), LocalRowId(0)));
   EXPECT_THAT(written[1].values<float>(), ElementsAre(1, 2, 5, 6));
-  EXPECT_EQ(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8}), rows, Soon()),
+  EXPECT_EQ(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8}), rows, Soon()).code(), StatusCode::kInvalidArgument);
+  const TensorHandle handle{.id = {.rows = RowSpace::Nodes(NodeTypeId(0)), .name = "h"}, .row_shape = {2}};
+  const std::vector<GlobalRowId> row = {GlobalRowId(8)};
+  EXPECT_EQ(graph.tensors().Write(handle, RowWrite::kAssign, row, rows, Soon()),
             InvalidArgument("writing F32 [3, 2] to 1 rows of 'h', expected F32 [1, 2]"));
   EXPECT_EQ(graph.CreateTensor(NodeTypeId(0), kFeature, DType::kF32, {}, Soon()).code(), StatusCode::kAlreadyExists);
 }

@@ -136,6 +136,7 @@ Status LabelCensus::MergeRanges(collective::Collective& collective, std::chrono:
   ranges_.resize(static_cast<size_t>(largest_class_) + 1);
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span(ranges_)), Deadline::After(timeout)));
+  ranges_.assign(ranges_.size(), Range());  // `all` contains this rank's own ranges too
   for (size_t at = 0; at < all.size(); at += sizeof(Range)) {
     Range of_rank;
     std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));

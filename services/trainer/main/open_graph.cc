@@ -99,7 +99,9 @@ ExitCode FindExitCode(const Status& failure, const TrainerFlags& flags, const st
   for (const std::string& uri : {flags.output_uri, flags.checkpoints}) {
     if (uri.empty()) continue;
     const Result<storage::StoreLocation> place = storage::OpenStore(uri, settings);
-    if (!place.ok()) return ToExitCodeOfPlace(place.status().code());
+    if (!place.ok() && ToExitCodeOfPlace(place.status().code()) == ExitCode::kBadDocument)
+      return ExitCode::kBadDocument;
+    if (!place.ok()) continue;
     // Any key serves: NotFound also shows that the store exists.
     const StatusCode found = place->store->Head(storage::JoinKey(place->prefix, "manifest.json")).status().code();
     if (found != StatusCode::kNotFound && ToExitCodeOfPlace(found) == ExitCode::kBadDocument) {
