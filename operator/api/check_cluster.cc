@@ -119,8 +119,9 @@ void CheckUri(const UriField& field, const Spec& spec, std::vector<std::string>*
   }
 }
 
-// Refuses sidecars and init containers with names that program containers get if containersPerPod is larger, such as
-// "trainer-1" beside one trainer: the operator would read their exit messages as those of the role's program.
+// Refuses sidecars and init containers with names that program containers would get only with a larger
+// containersPerPod, such as "trainer-1" if containersPerPod is 1: the operator would read their exit messages as those
+// of the role's program.
 void CheckContainerNames(const Spec& spec, Role role, std::vector<std::string>* violations) {
   const uint32_t programs = CountProgramContainers(spec, role);
   const std::string field = std::string("spec.") + FieldName(role);

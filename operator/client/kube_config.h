@@ -9,12 +9,12 @@
 
 namespace espalier::ctl::client {
 
-// Values of flags, which replace values of the files as with kubectl's flags of the same names. Empty: not replaced.
+// Values of flags. They replace values of the files, as kubectl's flags of the same names do. Empty: not replaced.
 struct KubeOverrides {
   std::string cluster;  // replaces the cluster of the context
   std::string user;
-  std::string server;  // replaces the server of the cluster; no file is then required, unless KubeConfigOptions has a
-                       // context or paths_are_chosen
+  std::string server;  // replaces the server of the cluster; no file is then required, unless context or
+                       // paths_are_chosen of KubeConfigOptions is set
   std::string ca_file;
   std::string tls_server_name;
   bool skip_verification = false;

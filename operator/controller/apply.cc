@@ -121,7 +121,8 @@ Status Applier::RunActions(Round& round) {
   for (const plan::Action& action : round.plan.actions) {
     Status done = std::visit([&](const auto& one) { return Run(round, one); }, action);
     if (done.ok()) continue;
-    // No other action depends on the deletion of a pod on a lost node.
+    // A forced deletion removes a pod on a lost node. No other action depends on it, so the round continues after its
+    // refusal.
     const auto* const deletion = std::get_if<plan::DeleteChild>(&action);
     if (deletion == nullptr || !deletion->force || RefusalReason(done).empty()) return done;
     if (!refusal.ok()) continue;
@@ -172,11 +173,11 @@ Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
   return Status();
 }
 
-// Creates a child by POST, which fails if an object of that name exists. A server-side apply would silently take over
-// an object of the user, which no cache shows because it lacks the operator's label. A disadvantage of POST is that
-// later applies do not remove fields that it wrote. This matters only for StatefulSets and Workloads, the only kinds
-// whose templates change: children of these two kinds are created by a server-side apply, after a GET has shown that
-// the name is free.
+// Creates a child, usually by POST, which fails if an object of that name exists. A server-side apply would silently
+// take over an object of the user, which no cache shows because it lacks the operator's label. A disadvantage of POST
+// is that later applies do not remove fields that it wrote. This matters only for StatefulSets and Workloads, the only
+// kinds whose templates change: children of these two kinds are created by a server-side apply, after a GET has shown
+// that the name is free.
 Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
   const bool uses_apply = *action.resource == kube::kStatefulSets || *action.resource == kube::kWorkloads;
   if (uses_apply) {

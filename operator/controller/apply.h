@@ -1,6 +1,6 @@
-// Carries out a plan: writes the status first, then runs the actions in order, up to the first error. Two refusals of
-// the API server do not stop the later actions: that of the forced deletion of a pod on a lost node, which is reported
-// at the end, and that of the final progress, which is only logged.
+// Carries out a plan: writes the status first, then runs the actions in order, up to the first error. Two errors do not
+// stop the later actions: if the API server refuses the forced deletion of a pod on a lost node, this is reported at
+// the end; if it permanently refuses the final progress, this is only logged.
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object of another owner
 // is never changed; an update never recreates an object that is gone; the DistTraining is read from the API server

@@ -63,8 +63,9 @@ std::optional<api::Role> FindRole(const kube::Json& child) {
 }
 
 // Returns all violations of the policy, one line each, so that the user sees all of them at once. The document's part
-// of every role is checked, even if the role has no pods now: status.images keeps the role's image after it is removed
-// from the document, and later pods of the role would get it unchecked, like an image that the operator adds itself.
+// of every role is checked, even if the role has no pods now: if the role's image were later removed from the document,
+// status.images would keep it, and pods of the role would get it unchecked, because only images in the document are
+// checked.
 Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::DryRunTemplates& action,
                                          const api::DistTraining& training, const PodPolicy& policy) {
   const ReadSecretLabels read_labels =

@@ -51,7 +51,8 @@ class Finder {
     }
   }
 
-  // `in_secret` and `in_image` say whether `json` is the value of a field for a Secret or an image, or an item of it.
+  // `in_secret` and `in_image` say whether `json` is the value of a field for a Secret and of a field for an image. An
+  // item of an array counts as the value.
   void Walk(const Json& json, const std::string& path, bool in_secret, bool in_image) {
     if (json.is_array()) {
       for (size_t i = 0; i < json.size(); ++i) {
@@ -182,8 +183,8 @@ std::vector<std::string> FindScriptPolicyViolations(const PodPolicy& policy, con
                          "' is not allowed here for a job with a script: " +
                          (policy.script_endpoint.empty() ? "omit it" : "expected " + policy.script_endpoint));
   }
-  // Without an endpoint, the region selects the AWS partition. In that of China or of GovCloud, a bucket of the same
-  // name is another bucket.
+  // Without an endpoint, the region selects the AWS partition. In the AWS partitions of China and of GovCloud, the same
+  // bucket name means another bucket.
   if (script.config_map.empty() && policy.script_endpoint.empty() && !spec.job.s3.region.empty()) {
     violations.push_back("spec.storage.s3.region: '" + spec.job.s3.region +
                          "' is not allowed here for a job with a script: omit it");

@@ -64,8 +64,8 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
 // Returns InvalidArgument if a flag is invalid or flags contradict each other. The message names them.
 Status CheckOperatorFlags(const OperatorFlags& flags);
 
-// Returns the connection to the API server: from --kubeconfig, else, without --context, from the pod's service account,
-// else from the files that kubectl reads.
+// Returns the connection to the API server. It is made from --kubeconfig if that is given; else from the pod's service
+// account, unless --context is given or the process is not in a pod; else from the files that kubectl reads.
 Result<client::Connection> MakeConnection(const OperatorFlags& flags, const EnvironmentMap& environment);
 
 // Reads the file of --job-defaults. Errors name the file and the field.

@@ -1,7 +1,7 @@
 // A generation is accepted after a server-side dry run of the objects that its templates would make. The dry run is an
 // action of one plan, and its answer an input of the next. A new job waits for it. A job that has begun keeps running
-// meanwhile, with changes blocked, and a refusal does not end it. Acceptance also resolves images and the script's
-// digest, once.
+// meanwhile, with changes blocked, and a refusal does not end it. Acceptance also resolves images (ResolveImages) and
+// stores the script's digest if the document has one.
 #include "operator/plan/acceptance.h"
 
 #include <algorithm>

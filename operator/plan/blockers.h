@@ -10,8 +10,8 @@ namespace espalier::ctl::plan {
 // or containers are missing, because no watch covers Secrets and events. Does nothing if runPolicy.suspend is true.
 // Called before the stages (plan_builder.h).
 void DetectBlockers(PlanBuilder& builder);
-// Returns the blocker that keeps `role` from becoming ready: that of the whole job, or else that of the role, which is
-// recorded (PlanBuilder::AddNote). nullopt: there is none.
+// Returns the blocker that keeps `role` from becoming ready: the blocker of the whole job or, if there is none, that of
+// the role, after recording it with PlanBuilder::AddNote. nullopt: there is neither.
 std::optional<Blocker> BlockerFor(PlanBuilder& builder, api::Role role);
 // How long pods or their containers must be missing before the operator looks for the cause.
 inline constexpr std::chrono::seconds kMissingPodsDelay{3};

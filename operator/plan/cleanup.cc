@@ -17,9 +17,10 @@ bool JobHasEnded(const kube::Job& job) {
   return job.complete || job.has_failed || job.failure_target || job.success_criteria_met;
 }
 
-// Returns whether the Job is kept for now although its programs have ended and other containers hold its pods. With
-// policy None the Job is kept. With policy Running it is kept until kHeldPodGrace after the end of the job, because a
-// sidecar may end by itself in that time, and its pod is then kept with its logs.
+// Returns whether the Job is kept for now although its programs have ended and only other containers keep its pods
+// running (held pods, program_pod.h). With policy None the Job is kept. With policy Running it is kept until
+// kHeldPodGrace after the end of the job, because a sidecar may end by itself in that time, and its pod is then kept
+// with its logs.
 bool KeepsHeldPods(PlanBuilder& builder, const JobRun& run, CleanPodPolicy policy) {
   if (policy == CleanPodPolicy::kAll || !IsHeldOnlyByOtherContainers(run)) return false;
   if (policy == CleanPodPolicy::kNone) return true;
@@ -93,8 +94,8 @@ void DeleteAfterTtl(PlanBuilder& builder) {
 }  // namespace
 
 void DeleteSets(PlanBuilder& builder) {
-  // In the foreground: the disruption controller looks up the controller of each pod that a budget selects, and writes
-  // a Warning event (CalculateExpectedPodCountFailed) if the controller is gone before the pod.
+  // In the foreground: the disruption controller looks up the StatefulSet of each pod that a PodDisruptionBudget
+  // selects, and writes a Warning event (CalculateExpectedPodCountFailed) if the StatefulSet is gone before the pod.
   const auto remove = [&builder](const kube::StatefulSet& set) {
     builder.Delete(kube::kStatefulSets, set.meta, kube::Propagation::kForeground);
   };

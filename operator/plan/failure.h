@@ -6,14 +6,14 @@
 //   SidecarFailed
 //
 // The program's containers determine whether a pod has failed (program_pod.h), even if another container keeps the pod
-// running. A pod whose program has succeeded has not failed, but another container's exit code may make its Job fail:
-// SidecarFailed is the cause only if no program failed.
+// running. A pod whose program has succeeded has not failed, but another container's exit code may make its Job fail.
+// That is SidecarFailed, which is the cause only if no program failed.
 //
 // A pod with the condition DisruptionTarget counts as disrupted, whatever it reported, if it has failed, or if its
 // deletion was requested and its program has not succeeded. If the deletion of any other pod was requested before it
 // ended, SIGTERM may have caused its failure. The failure then counts as 75 with the lowest of all ranks. Failures that
 // SIGTERM does not cause keep their rank: 64, 65, OOMKilled and NodeLost, or for a user's program only OOMKilled and
-// NodeLost. A pod whose deletion was requested and that has not ended also counts as 75 with the lowest rank.
+// NodeLost. A pod whose deletion was requested and whose program still runs also counts as 75 with the lowest rank.
 //
 // A container whose end was not observed was lost with its node, for example in a reboot. That also holds if the
 // deletion of its pod was requested: the peers of the pod noticed the loss first and ended with 74, and then the Job
@@ -43,8 +43,8 @@ struct Failure {
 
 // Returns the failure of a container that ended with an error. docs/exit-codes.md defines the exit codes of program
 // containers and of the container that fetches a user's script (api/program_container.h). Exit codes of sidecars and
-// other init containers have no defined meaning. ScriptChanged means that the script is not the one that the job runs.
-// This failure is retried, because the user may restore the script.
+// other init containers have no defined meaning. ScriptChanged means that the fetched script is not the one that the
+// job's first pod read (status.script). This failure is retried, because the user may restore the script.
 Failure FindFailure(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // Returns the failure of a pod, or nullopt if it has not failed.
 std::optional<Failure> FindFailure(const kube::Pod& pod);
@@ -61,7 +61,7 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
 // Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report.
-// Such failures are 74, SidecarFailed, and 75 with the lowest rank, of a pod whose deletion was requested.
+// Such failures are 74, SidecarFailed, and the 75 with the lowest rank as which a requested deletion counts.
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of

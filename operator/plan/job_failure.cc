@@ -1,8 +1,8 @@
 // The cause of a failing Job is determined after a delay. Pods end within milliseconds of each other, but the cache
 // receives these events in any order, and a pod whose deletion was requested disappears when it ends. Therefore causes
-// are collected for kCollect (longer if no cause or only consequences are known, shorter if no further or stronger cause
-// can follow), and the message of the condition Restarting stores the strongest cause so far. RecordFailure then counts
-// the failure or ends the job.
+// are collected for kCollect (longer if no cause or only consequences are known, shorter if no further or stronger
+// cause can follow), and the message of the condition Restarting stores the strongest cause so far. RecordFailure then
+// counts the failure or ends the job.
 #include "operator/plan/job_failure.h"
 
 #include <algorithm>
@@ -72,8 +72,8 @@ std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::W
   return std::min(restarting->last_transition, now);  // the clock may have been set back
 }
 
-// Returns the condition's message while causes are collected. The overload below appends the strongest cause so far,
-// because the termination message of a pod is lost when the pod is deleted.
+// Returns the message of the condition Restarting while causes are collected. The overload below appends the strongest
+// cause so far, because the termination message of a pod is lost when the pod is deleted.
 std::string CollectingText(const kube::Job& job) { return "Job " + job.meta.key.name + " is failing"; }
 constexpr char kSeenSoFar[] = "; seen so far: ";
 

@@ -7,8 +7,8 @@ namespace espalier::ctl::plan {
 
 // How long causes are collected after a Job begins to fail.
 inline constexpr std::chrono::seconds kCollect{3};
-// The longest wait for pods that are still ending if no pod has reported a cause yet. It is long enough for a grace
-// period and a forced deletion.
+// The longest wait for pods that are still ending while no failures, or only consequences of other failures
+// (IsSecondary), have been reported. It is long enough for a grace period and a forced deletion.
 inline constexpr std::chrono::minutes kMaxSilence{10};
 // Returns why the Job fails, or nullopt if it does not fail or is being deleted, or while causes are being collected.
 // Collecting ends at once if a pod has reported a failure that forbids a retry, or if a pod has reported a failure and

@@ -1,7 +1,8 @@
 // The stages of a plan in order: blockers, outcome, suspension, deadline, shared objects, certificates, partitioner,
-// servers, trainers. A stage that is not complete stops the ones after it, with one exception: an incarnation of the
-// trainers that has begun is observed even while the partitioner or the servers are not ready. Clean-up, forced
-// deletions, the status summary, the queue and events come last.
+// servers, trainers. An outcome, a suspension or an exceeded deadline ends the stages. The servers wait for the
+// partitioner, and the trainers for the servers, but an incarnation of the trainers that has begun is observed even
+// while the partitioner or the servers are not ready. Clean-up, forced deletions, the status summary, the queue and
+// events come last.
 #include "operator/plan/acceptance.h"
 #include "operator/plan/blockers.h"
 #include "operator/plan/certificate_stage.h"

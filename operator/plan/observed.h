@@ -45,7 +45,7 @@ struct Observed {
   std::vector<MissingSecret> missing_secrets;
 
   // Those Jobs of Lookups::vanished_jobs for which the API server returned NotFound. A cache alone is not enough to
-  // decide that a Job is gone: a stale cache may lack a Job that exists, and the operator would end a running trainer
+  // decide that a Job is gone: if a stale cache lacked a Job that exists, the operator would end a running trainer
   // group.
   std::vector<std::string> confirmed_gone;
 
@@ -53,8 +53,8 @@ struct Observed {
   // the API server names no manager.
   std::map<std::string, kube::FieldManager> suspended_by;
 
-  // By uid of the StatefulSet or Job: the messages of its FailedCreate events, newest first. Read if pods have been
-  // missing for 3 s.
+  // By uid of the StatefulSet or Job: the messages of its FailedCreate events, newest first. Read if it has had too few
+  // pods for 3 s.
   std::map<std::string, std::vector<std::string>> creation_failures;
   // The newest message about volumes that cannot be mounted, by uid of the pod that waits for them.
   std::map<std::string, std::string> mount_failures;

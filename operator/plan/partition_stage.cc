@@ -51,9 +51,9 @@ PartitionerResult ReadPartitionerMessages(const JobRun& run) {
   return result;
 }
 
-// Returns the time after which the result of a complete Job counts as lost. If the caches still show a running pod,
-// they are stale, and the pod's next watch event brings the result; the time is then long, because the event may come
-// late or never.
+// Returns how long after the completion of a Job its result counts as lost. If the caches still show a running pod,
+// they are stale, and the pod's next watch event brings the result. The time is then long, because the event may come
+// late, but limited, because it may never come.
 std::chrono::seconds ResultTimeout(const JobRun& run) {
   const bool result_may_arrive =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
@@ -153,9 +153,9 @@ void MakeAttempt(PlanBuilder& builder) {
   builder.SetCondition(api::kPartitioned, ConditionStatus::kFalse, kPartitioning, "Job " + job);
 }
 
-// Sets Partitioned to True. If containers other than the program still keep a Job from completing when the condition
-// has been True for kHeldPodGrace, deletes the Job, unless cleanPodPolicy is None. The whole Job is deleted, because a
-// held pod that is deleted alone would count as failed, with a Warning event.
+// Sets Partitioned to True. If only held pods (program_pod.h) still keep a Job from completing when the condition has
+// been True for kHeldPodGrace, deletes the Job, unless cleanPodPolicy is None. The whole Job is deleted, because a held
+// pod that is deleted alone would count as failed, with a Warning event.
 void WriteResult(PlanBuilder& builder) {
   std::string message = builder.status().partition->uri;
   const auto& runs = builder.world().partition_runs();

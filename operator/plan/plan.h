@@ -56,7 +56,8 @@ struct DeleteSelf {};  // deletes the DistTraining, ttlSecondsAfterFinished afte
 struct WriteProgress {
   api::Progress progress;
 };
-// Checks the templates by dry run before anything is created. The next plan gets the result in Observed::dry_run.
+// Checks by dry run, before anything is created, whether the API server accepts the children made from the job's
+// templates. The next plan gets the result in Observed::dry_run.
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
@@ -69,7 +70,8 @@ struct PatchWorkloadStatus {
 using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress,
                             DryRunTemplates, PatchWorkloadStatus>;
 
-// What the caller must read from the API server before MakePlan, because no cache contains it.
+// What the caller must read from the API server before MakePlan, because no cache contains it. The comments name the
+// members of Observed that get the results.
 struct Lookups {
   bool certificates = false;  // Observed::authority and leaves; they may have been read up to ten minutes ago
   // The Secrets with certificates must also be read again if they were last read before this time.

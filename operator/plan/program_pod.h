@@ -54,7 +54,8 @@ bool IsHeldOnlyByOtherContainers(const JobRun& run);
 
 // Returns "container istio-proxy holds pod cora-trainer-1-0-x, whose trainer has ended"; empty if no pod is held.
 std::string HoldersText(const JobRun& run);
-// The same for the first held pod of the runs other than number `except`, an attempt or incarnation (0: of all runs).
+// The same for the first held pod of `runs`, which are indexed by attempt or incarnation. Skips the run with the number
+// `except` (0: none).
 std::string HoldersText(const std::map<int64_t, JobRun>& runs, int64_t except);
 
 }  // namespace espalier::ctl::plan

@@ -31,9 +31,10 @@ bool IsQueueKnown(const Observed& seen);
 const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, const Observed& seen);
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
-// pod sets. A different number of trainers then makes the Workload outdated only if its remaining quota is not enough
-// for that number. If the document sets minReplicas, quota for minReplicas trainers is enough, as long as no quota of
-// trainers was given back and the document has at most as many trainers as the Workload.
+// pod sets. If the document then asks for another number of trainers, the Workload is outdated only if the quota that
+// it has not given back is not enough for the document's number. If the document sets minReplicas, quota for
+// minReplicas trainers is enough, as long as no quota of trainers was given back and the document has at most as many
+// trainers as the Workload.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 
@@ -48,10 +49,10 @@ std::optional<int64_t> AdmittedTrainers(const api::DistTraining& training, const
 // Returns the names of the ResourceFlavors that Kueue has assigned to the job's pods.
 std::vector<std::string> AdmittedFlavors(const api::DistTraining& training, const Observed& seen);
 
-// What Kueue adds to the pods of each role (resources::Context::placements): the node labels and tolerations of their
-// flavors, the pod changes of admission checks, and, with a topology assignment, a scheduling gate. Kueue removes the
-// gate after it has added the node labels of the pod's topology domain to the pod's nodeSelector. A role without
-// additions has no entry.
+// What the operator adds to the pods of each role for Kueue (resources::Context::placements): the node labels and
+// tolerations of their flavors, the pod changes of admission checks, and, with a topology assignment, a scheduling
+// gate. Kueue removes the gate after it has added the node labels of the pod's topology domain to the pod's
+// nodeSelector. A role without additions has no entry.
 struct Placements {
   std::map<api::Role, kube::Json> by_role;
   std::string missing;  // why a flavor was not read; empty: all were read

@@ -20,7 +20,7 @@ inline constexpr char kNotAllReady[] = "NotAllReady";
 inline constexpr char kBackoff[] = "Backoff";              // until the next attempt
 inline constexpr char kOldPodsRemain[] = "OldPodsRemain";  // of an earlier incarnation or attempt
 inline constexpr char kJobEnded[] = "JobEnded";
-inline constexpr char kHeldByContainers[] = "HeldByContainers";  // sidecars still run after the program has ended
+inline constexpr char kHeldByContainers[] = "HeldByContainers";  // pods are held (program_pod.h)
 
 // Suspended
 inline constexpr char kSuspending[] = "Suspending";
@@ -62,7 +62,7 @@ inline constexpr char kScriptChanged[] = "ScriptChanged";  // the pod found anot
 inline constexpr char kOtherExit[] = "UnknownExitCode";
 inline constexpr char kResultLost[] = "ResultLost";        // the partitioner's result or script digest was not read
 inline constexpr char kNoEvidence[] = "JobFailed";         // no pod gives a cause
-inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container's exit code, after the program succeeded
+inline constexpr char kSidecarFailed[] = "SidecarFailed";  // another container failed; the program containers succeeded
 
 // Causes of a trainer group's failure that its pods do not report (trainer_failure.h). Counted means: towards
 // runPolicy.backoffLimit.

@@ -22,7 +22,8 @@ std::optional<StoredBlocker> ReadStoredBlocker(const api::Status& status, const 
 std::string MessageWithBlocker(const std::string& job, const StoredBlocker& blocker);
 
 // Returns `failure`, the cause of the failure of `job`, which is the Job of the current incarnation. In these cases
-// facts that the pods do not report change its `retry`, `reason` and `message` (the numbers are exit codes):
+// facts that the pods do not report change its `reason` and, except for StoppedSoon, its `retry` and `message` (the
+// numbers are exit codes):
 //
 //   HeldBack      74, while some of the trainers could not be started. Not counted, because a blocker is not counted
 //   ServerLost    74, and a server pod was replaced since the Job began (evicted, deleted, lost with its node). Not

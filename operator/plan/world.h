@@ -4,7 +4,7 @@
 // A pod belongs to the job if its controller is a Job or StatefulSet of the job. A pod whose controller is gone
 // (deleted in the background) also belongs to the job if the controller's name is one that this job gives to its
 // children and the pod is no older than the job: names are unique, so no other job can have made the pod. An older pod
-// is left over from an earlier job of the same name, if its controller is gone or is being deleted in the foreground.
+// whose controller is gone, or is being deleted in the foreground, is left over from an earlier job of the same name.
 #pragma once
 
 #include <map>

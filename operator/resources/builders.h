@@ -71,7 +71,7 @@ kube::Json PodTemplate(const Context& context, api::Role role);
 // Returns the number of pods that the role has while it runs. For trainers, the number follows from
 // spec.trainers.replicas, even if Kueue has admitted fewer.
 int64_t CountPods(const api::Spec& spec, api::Role role);
-// Returns the largest number of program containers that a pod of the job has.
+// Returns the largest number of program containers (api/program_container.h) that a pod of the job has.
 uint32_t MostContainersPerPod(const api::Spec& spec);
 // Returns the number of pods of `trainers` trainers.
 int64_t CountTrainerPods(const api::Spec& spec, int64_t trainers);

@@ -30,9 +30,9 @@ inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 inline constexpr char kQueuePriorityLabel[] = "kueue.x-k8s.io/priority-class";
 inline constexpr char kQueueMaxTimeLabel[] = "kueue.x-k8s.io/max-exec-time-seconds";
 
-// Annotations of Kueue in the template of a role. The value of the first two is a node label
-// (topology.kubernetes.io/zone): the role's pods must, or should, run on nodes with the same value of this label. The
-// third says that the distance of the pods does not matter.
+// Annotations of Kueue in the template of a role. The first two name a node label, such as topology.kubernetes.io/zone:
+// the role's pods must (first) or should (second) run on nodes with the same value of this label. The third says that
+// the distance of the pods does not matter.
 inline constexpr char kRequiredTopologyAnnotation[] = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr char kPreferredTopologyAnnotation[] = "kueue.x-k8s.io/podset-preferred-topology";
 inline constexpr char kUnconstrainedTopologyAnnotation[] = "kueue.x-k8s.io/podset-unconstrained-topology";

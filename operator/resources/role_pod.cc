@@ -92,8 +92,8 @@ void SetVariable(const std::string& name, const std::string& value, Json* contai
   }
 }
 
-// Returns `partial` with its entry for the first program container, which is named after the role, repeated for every
-// program container. The other entries come after these, so that they are merged later.
+// Returns a copy of `partial` that repeats, for every program container, the entry for the first one, which is named
+// after the role. The other entries come after these, so that they are merged later.
 Json RepeatForPrograms(const Json& partial, const std::vector<std::string>& names) {
   const Json* const containers = kube::Find(partial, {"spec", "containers"});
   if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;

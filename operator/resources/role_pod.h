@@ -43,7 +43,7 @@ class RolePod {
   RolePod& Gpus(uint32_t count);
   // Adds /dev/shm in memory, which the containers of the pod share, without the container runtime's limit of 64 MiB.
   RolePod& SharedMemory();
-  // Adds a port for connections from other pods and the admin port with its probes, and calls Transport.
+  // Adds the admin port with its probes and a port for connections from other pods, and calls Transport.
   RolePod& Peers(const std::string& port_name, int port);
   // Sets `variable` to the address at which the program listens on the port of Peers. Call it after Peers.
   RolePod& Listen(const std::string& variable);
@@ -57,10 +57,10 @@ class RolePod {
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
 
-  // Returns the template: the administrator's defaults, the role's fields in the document, the role's template and its
-  // placement are merged into the pod, in this order. Further program containers share the volumes of the first one and
-  // are copies of it, except for their names, their ports (also in ESPALIER_ADMIN_LISTEN and the variable of Listen),
-  // and the value of the variable of ContainerNumber.
+  // Returns the pod template: the administrator's defaults, the role's fields in the document, its `template` in the
+  // document and its placement (Context::placements) are merged into the pod, in this order. Further program containers
+  // share the volumes of the first one and are copies of it, except for their names, their ports (also in
+  // ESPALIER_ADMIN_LISTEN and the variable of Listen), and the value of the variable of ContainerNumber.
   kube::Json Template() const;
 
  private:

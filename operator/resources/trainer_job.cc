@@ -94,7 +94,7 @@ RolePod UserProgramPod(const Context& context, const job::Program& program) {
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
-      // Resumes from the state that an earlier incarnation has saved. A job that is created again has another folder.
+      // The first incarnation has nothing to resume from: a job that is created again has another folder.
       .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
       // Variables that torch.distributed.init_process_group reads.
       .VariableOfPod("RANK", PodIndexField())

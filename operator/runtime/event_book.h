@@ -1,6 +1,6 @@
 // Keeps the Events of the process as series and decides which requests have to be sent for them. No I/O, no clock. It
-// differs from client-go's tools/events in one point: events with different notes are separate series, because a series
-// keeps its first note forever ("Job cora-trainer-1" while cora-trainer-2 runs).
+// differs from client-go's tools/events in one point: events with different notes are separate series. A series keeps
+// its first note forever, so a shared one would still show "Job cora-trainer-1" when cora-trainer-2 runs.
 //
 //   first occurrence      create the Event
 //   second occurrence     patch: series {count: 2, lastObservedTime}
@@ -37,7 +37,7 @@ struct EventNote {
 class EventBook {
  public:
   static constexpr size_t kMaxQueued = 1000;  // series that wait to be created or patched for the first time
-  static constexpr size_t kMaxSeries = 4096;  // at the limit, the least recently seen fully written series is removed
+  static constexpr size_t kMaxSeries = 4096;  // when full, removes the least recently seen series with no pending write
   static constexpr int kMaxTries = 12;        // failed writes in succession, after which a series is removed
   static constexpr std::chrono::minutes kRefresh{30};  // between patches of a series that goes on
   static constexpr std::chrono::minutes kFinish{6};    // without an occurrence, until a series ends

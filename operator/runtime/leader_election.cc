@@ -75,7 +75,7 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
                  options_.renew_deadline > 2 * options_.retry_period)
       << "expected lease_duration > renew_deadline > 2 * retry_period";
-  // Otherwise a single renewal that hangs would end the leadership.
+  // With a longer call_timeout, a single renewal that hangs would end the leadership.
   ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
       << "the call_timeout of the lease's client leaves no time for a second try";
 }

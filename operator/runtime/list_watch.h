@@ -20,8 +20,8 @@ struct InformerOptions {
   const kube::Resource* resource = nullptr;
   std::string name_space;  // "": all
   std::string label_selector;
-  // The server ends a watch after a random time between min_watch and max_watch. If neither an event nor the end of the
-  // watch arrives within `idle_grace` after that time or after a later event, the connection counts as dead.
+  // The server ends a watch after a random time between min_watch and max_watch. The connection counts as dead if the
+  // watch has not ended `idle_grace` after that time, or `idle_grace` after the last event if that is later.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   std::chrono::seconds idle_grace{5};

@@ -26,7 +26,7 @@ struct ReconcileOutcome {
   // After an error the key is requeued with the rate limit of failures. After kAborted (a conflict with another writer)
   // the key is requeued in the same way, but no error is counted or logged.
   Status status;
-  std::optional<std::chrono::nanoseconds> requeue_after;  // used if status is ok
+  std::optional<std::chrono::nanoseconds> requeue_after;  // used if status is ok and stale is false
   // The cache does not yet contain this operator's writes; the key is requeued soon, and no error is counted.
   bool stale = false;
 };

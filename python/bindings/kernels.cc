@@ -217,7 +217,8 @@ class Edges {
   mutable kernels::TransposedSegments transposed_;
 };
 
-// With by_source, computes the gradient: `source` has a row for each destination, and `out` one for each source.
+// With by_source, adds up over the edges of each source, as the backward pass does: `source` then has the gradients of
+// the block's destinations, and `out` gets those of its sources.
 void Sum(const Edges& edges, const Input& source, const Output& out, const OptionalInput& source_scale,
          const OptionalInput& initial, const OptionalInput& initial_scale, const OptionalInput& result_scale,
          bool by_source, int threads) {

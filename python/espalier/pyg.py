@@ -187,9 +187,10 @@ class NeighborSampler(torch_geometric.sampler.BaseSampler):
     list}, or NumNeighbors. replace: whether to sample with replacement. weight_attr: name of an edge column with
     weights. method: "Neighbor" or "Labor".
 
-    Sampled edges, and the negatives of LinkLoader, depend only on the seed, the batch and the number of the call, not
-    on the partitioning; `state_dict` has the number of calls. PyG's global random state is neither used nor changed.
-    For one thread, and only for loaders with num_workers=0 (FailedPrecondition).
+    Sampled edges depend only on the seed, the batch and the number of the call, not on the partitioning; `state_dict`
+    has the number of calls. The negatives of LinkLoader are drawn as global ids, which depend on the partitioning.
+    PyG's global random state is neither used nor changed. For one thread, and only for loaders with num_workers=0
+    (FailedPrecondition).
 
     Unimplemented: subgraph_type "induced" or "bidirectional", disjoint, time_attr. InvalidArgument: the seeds of a
     batch repeat.

@@ -13,7 +13,7 @@ enum class RandomPurpose : uint32_t {
   kSeedOrder = 1,       // order of the seed nodes or seed edges of an epoch
   kNeighbors = 2,       // drawn in-edges
   kInitialization = 3,  // model parameters
-  kDropout = 4,         // masks by (epoch, step, layer, node type, original id, index in the row)
+  kDropout = 4,         // masks of hidden rows, by (epoch, step, layer, node type, original id, index in the row)
   kPartitioning = 5,    // tie-breaks of partition algorithms, and the algorithm Random
   kGenerator = 6,       // generated graphs
   kLabor = 7,           // a source's variate, by (epoch, step, hop except with layer dependency, source's node type)

@@ -20,7 +20,7 @@ class SharedMemory {
   // Pages take memory once a process reads or writes them.
   static Result<Descriptor> Create(uint64_t bytes);
   // Maps the memory of a descriptor that Create has returned, in this process or another one, and takes ownership of
-  // it. InvalidArgument: the descriptor is not open, or is not of such memory.
+  // the descriptor. InvalidArgument: the descriptor is not open, or is not of such memory.
   static Result<std::shared_ptr<SharedMemory>> Map(Descriptor descriptor);
   // Creates or opens the file and maps it. All processes must pass the same `bytes` (at least 1), and none may truncate
   // the file: an access beyond its end, or to a page for which the file system has no room, ends the process with

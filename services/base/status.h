@@ -1,7 +1,7 @@
 // Errors as values. A `Status` says what failed and, by its code, what the caller can do about it; a `Result<T>` is
-// either a value or an error status. Functions of services/ and operator/ throw only std::bad_alloc, which ends the
-// process (telemetry/termination.h) unless a caller handles it, and the exceptions that comments name, such as
-// ModelError. Exceptions of libraries are caught at the call; exceptions of torch are caught where a model is called.
+// either a value or an error status. Functions of services/ and operator/ throw only std::bad_alloc and the exceptions
+// that their comments name, such as ModelError. std::bad_alloc ends the process (telemetry/termination.h) unless a
+// caller handles it. Exceptions of libraries are caught at the call, those of torch possibly in a caller.
 // python/bindings converts errors to exceptions of Python.
 #pragma once
 

@@ -32,7 +32,7 @@ class Tensor {
   // be aligned to the element size.
   static Tensor Wrap(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
 
-  // Returns a tensor that owns `values`. `shape` must have values.size() elements (checked). Not for bool, because
+  // Returns a tensor that owns `values`. The product of `shape` must be values.size() (checked). Not for bool, because
   // vector<bool> is packed.
   template <class T>
   static Tensor FromVector(std::vector<T> values, std::vector<int64_t> shape) {

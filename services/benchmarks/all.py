@@ -53,7 +53,7 @@ def sampling_rows(output):
     yield "sampling, uniform, 2 threads", f"{whole(rate[1])} % of the ceiling, {speedup} x one thread", (
         f"{rate[0]} M edges/s ({rate[2]} M lines/s)")
     for name, row in (("weighted, 1 thread", "weighted (F32)"), ("LABOR, 1 thread", "LABOR"),
-                      ("temporal, 1 thread", "temporal"), ("temporal, last, 1 thread", "temporal, the last")):
+                      ("temporal, 1 thread", "temporal"), ("temporal, last, 1 thread", "temporal, the last edges")):
         figure, _, _ = output.numbers(f"{name} {ceiling}")
         slower, _ = output.numbers("uniform / this: # in edges, # in batches", behind=name)
         yield f"sampling, {row}, 1 thread", f"{slower} x slower than uniform", f"{figure} M edges/s"

@@ -8,8 +8,8 @@
 
 namespace espalier::benchmarks {
 
-// Returns the number of independent cache lines of `array` that all threads together read per second, with software
-// prefetching; the best of a few runs.
+// Returns how many cache lines of `array` all threads together read per second, at random positions that do not depend
+// on the values read, with software prefetching; the best of a few runs.
 double RandomCacheLinesPerSecond(std::span<const uint32_t> array, int threads, ClockKind clock);
 
 }  // namespace espalier::benchmarks

@@ -60,7 +60,7 @@ class RawReplyService final
 
 // A pipe that carries lines of text between the parent and its children. Read waits for a line as long as any process
 // has the write end open. To notice a child that ended without its line, the parent closes its write end after the
-// forks, and each child closes its own after its last line.
+// forks. If several children share a pipe, each also closes its own write end, or ends, after its last line.
 struct Pipe {
   Pipe() { ESPALIER_CHECK(pipe(ends) == 0); }
   ~Pipe() {

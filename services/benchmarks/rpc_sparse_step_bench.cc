@@ -1,8 +1,8 @@
 // Measures the rate of sparse Adagrad steps on a graph server process, with gradients from one client over loopback.
-// Two upper bounds of the rate (ceilings) are measured in the same run: the rate of a prefetching pass over the same
-// rows of a table in this process, and the rate of sending the same bytes to a process that drops them, in messages of
-// the same size and with the same number of messages in flight. Nothing that sends this data over gRPC can exceed the
-// second ceiling.
+// Two upper bounds of the rate (ceilings) are measured in the same run: the rate of a prefetching pass (sparse_floor.h)
+// over the same rows of a table in this process, and the rate of sending the same bytes to a process that drops them,
+// in messages of the same size and with the same number of messages in flight. Nothing that sends this data over gRPC
+// can exceed the second ceiling.
 #include <grpcpp/support/server_callback.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures time, memory and disk space of partitioning and training for graphs of several sizes on one machine.
 
-For each of --edges, the script generates a graph with 20 edges per node and 16 columns of F16 (not counted), partitions it
+For each of --edges, the script generates a graph with 20 edges and a feature of 16 F16 values per node (not counted), partitions it
 with Streaming within --memory, and trains on it with `espalier run`: one epoch over the training nodes, a test evaluation,
 and the embeddings of chosen nodes. The memory of a process excludes pages that the kernel can drop, such as those of
 mapped files. The largest default graph takes 21 GB of disk space in --folder.

@@ -9,8 +9,8 @@
 // connect them. No port has to be configured. Guarantees are those of the ring (ring_collective.h): sums have the same
 // bits on every rank and in every run with the same number of ranks; if a rank dies, the pending operations of the
 // other ranks fail promptly. Ranks of different incarnations never form a group. Caveat: if rank 0 is killed during the
-// rendezvous, its address stays in the tensor for that incarnation. The launcher must then restart all ranks with the
-// next incarnation (ESPALIER_INCARNATION); `espalier run` and `espalier launch` do so.
+// rendezvous, its address stays in the tensor until the launcher restarts all ranks with the next incarnation
+// (ESPALIER_INCARNATION), as `espalier run` and `espalier launch` do.
 #pragma once
 
 #include <memory>

@@ -30,8 +30,8 @@ class Collective {
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
   virtual uint32_t size() const = 0;  // world size
-  // Returns "None", "InProcess", "Ring" or, with its version, "NCCL 2.28.9". The backend determines the order of
-  // summation; runs are reproducible with the same backend.
+  // Returns "None", "InProcess", "Ring" or, with its version, "NCCL 2.28.9". The sums of AllReduceSumOnDevice can be
+  // reproduced only with the same backend, because NCCL adds in an order of its own.
   virtual const char* backend() const = 0;
 
   // Replaces `values` with the element-wise sum over all ranks. The sum has the same bits on every rank, and in every
@@ -39,17 +39,17 @@ class Collective {
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
   virtual Status AllReduceSum(std::span<double> values, Deadline deadline) = 0;
   // Copies the bytes of rank `root` to all ranks. A CHECK fails if `root` is not below size(). All ranks must pass the
-  // same root. If they do not, a rank of the ring may return OK with other bytes than another rank; its next operation
+  // same root. If they do not, ranks of the ring may return OK with bytes that differ between ranks; the next operation
   // then fails.
   virtual Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) = 0;
   // Returns the bytes of every rank (of equal sizes) in rank order: [size() * bytes.size()].
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Blocks until every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group: pending and later operations of this rank, and operations of other ranks that need it, fail with
-  // Unavailable promptly instead of at their deadline. If an operation of this rank has already returned an error,
-  // later ones return the same code. Call it to end a pending operation early, or before a long cleanup after an error.
-  // Any thread may call it. Idempotent.
+  // Leaves the group: pending and later operations of this rank, and operations of other ranks that need this rank,
+  // fail with Unavailable promptly instead of at their deadline. If an operation of this rank has already returned an
+  // error, later ones return the same code. Call it to end a pending operation early, or before a long cleanup after an
+  // error. Any thread may call it. Idempotent.
   virtual void Abandon() = 0;
 
   // Calls `is_done` about once a millisecond, in this thread, until it returns true. Then blocks until it has returned

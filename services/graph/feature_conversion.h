@@ -29,8 +29,8 @@ Status CheckHasFeatures(const Tensor& column);
 // Returns the converted column, which shares its memory with `column` if neither values nor dtype change. The column
 // must be floating and have two or more dimensions. Sums (from left to right) and quotients are computed in double;
 // each quotient is then rounded once, to the nearest value of the result's dtype. InvalidArgument names the first row
-// with a result that is not finite. If only the dtype changes, NaN and infinities in the column are no error. The dtype
-// must not be I8.
+// with a result that is not finite. If only the dtype changes, NaN and infinities in the column are no error.
+// conversion.dtype must not be I8 (for which see feature_scales.h).
 Result<Tensor> ConvertFeatures(const Tensor& column, const FeatureConversion& conversion, int threads);
 
 // Returns the error that ConvertFeatures would return for the rows [first, last) of the column, without computing the

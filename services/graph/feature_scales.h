@@ -21,8 +21,9 @@ inline constexpr int kLargestScaled = 127;
 Result<std::vector<double>> FindLargestMagnitudes(const Tensor& column, bool normalizes_rows, uint64_t first,
                                                   uint64_t last, int threads);
 
-// Returns the scale for each of the largest magnitudes: largest / 127 in F32, and 1 for 0. It is a neighboring F32 if
-// otherwise an integer would exceed 127, or 127 * scale would be infinite. The magnitudes must be finite in F32.
+// Returns the scale for each of the largest magnitudes: largest / 127 rounded to F32, and 1 for 0. The scale is the
+// next larger F32 if otherwise an integer would exceed 127, and the next smaller one if 127 * scale would be infinite.
+// The magnitudes must be finite in F32.
 std::vector<float> ComputeScales(std::span<const double> largest);
 
 // Returns the column in I8. Each value, divided by its row's sum if `normalizes_rows`, is divided by its scale in

@@ -35,7 +35,7 @@ struct PowerLawOptions {
   std::string name = "power-law";
   uint64_t num_nodes = 10'000;
   uint64_t num_edges = 100'000;      // directed
-  double out_degree_exponent = 2.5;  // > 2: P(degree = d) ~ d^-exponent; lower exponents give larger hubs
+  double out_degree_exponent = 2.5;  // above 2; P(degree = d) ~ d^-exponent, so lower exponents give larger hubs
   double in_degree_exponent = 3.0;
   uint64_t max_out_degree = 0;     // limits the expected degree of the largest hub; 0: no limit
   uint64_t community_size = 1024;  // approximate number of nodes; all communities are about equal

@@ -50,8 +50,8 @@ struct SplitPart {
   Tensor ordinals;     // U64 [k], ascending (owned nodes are numbered in original order)
 };
 
-// The owned edges of one part of a named split of one edge type, as pairs: an edge belongs to its destination's
-// partition. An edge's ordinal is its position in the user's order of the part. Entries ascend by ordinal.
+// The owned edges of one part of a named split of one edge type, as pairs of nodes. The owner of an edge's destination
+// owns the edge. An edge's ordinal is its position in the user's order of the part. Entries ascend by ordinal.
 struct EdgeSplitPart {
   uint64_t total = 0;   // edges of the part in all partitions
   Tensor sources;       // U32 or U64 [k], global ids
@@ -86,8 +86,8 @@ struct Partition {
   // split name -> edge type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
   // Optional, loaded on request: by EdgeTypeId, for the m in-edges of the type. An edge's original id is its row in the
-  // user's file. If preprocessing has added reverse edges to the n edges of the file, the reverse of edge i has id
-  // n + i.
+  // user's file, or its entry in the `original_ids` of a graph.yaml. If preprocessing has added reverse edges to the n
+  // edges of the file, the reverse of edge i has id n + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
   // Loads the original_edge_ids of all edge types on first use if they were not loaded before. May take long; returns

@@ -1,6 +1,6 @@
 // `first[type]` lists the first global ID of each partition, and the number of IDs as the last entry; a binary search
 // in it finds the owner of an ID. Homogeneous IDs are consecutive over (partition, type) in this order, so a second
-// list, with the first homogeneous ID of each pair, converts between both kinds of IDs.
+// list, with the first homogeneous ID of each (partition, type), converts between global and homogeneous IDs.
 #include "services/graph/partition_book.h"
 
 #include <algorithm>

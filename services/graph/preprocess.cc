@@ -14,8 +14,8 @@
 namespace espalier::graph {
 namespace {
 
-// Returns InvalidArgument if preprocessing would change edges that have original ids from an earlier preprocessing.
-// Other preprocessing is allowed.
+// Returns InvalidArgument if `options` request changes of edges and any edge type has original ids from an earlier
+// preprocessing. Features may still be converted.
 Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& options) {
   if (!options.drop_self_loops && !options.add_reverse_edges && !options.drop_duplicate_edges &&
       !options.held_out.has_value()) {
@@ -53,8 +53,8 @@ Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema,
   if (makes_relations) {
     // `type` would have two reverse types: the named one and the one that is created.
     return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
-                           schema.EdgeType(found).Name() + "' and '" + made.Name() +
-                           "', which is added: omit the reverse edge type or the reverse edges");
+                           schema.EdgeType(found).Name() + "', which is named, and '" + made.Name() +
+                           "', which adding reverse edges creates: name no reverse edge type, or add no reverse edges");
   }
   if (schema.SourceOf(found) == schema.DestinationOf(type) && schema.DestinationOf(found) == schema.SourceOf(type)) {
     return std::optional<EdgeTypeId>(found);
@@ -63,7 +63,8 @@ Result<std::optional<EdgeTypeId>> FindExistingReverse(const GraphSchema& schema,
                          "' does not reverse the node types of '" + schema.EdgeType(type).Name() + "'");
 }
 
-// Returns the held-out pairs of each edge type. Reverse relations are created later, from the remaining edges.
+// Returns the held-out pairs of each edge type. Reverse relations that are yet to be created need none: they are made
+// from the remaining edges.
 Result<std::vector<Pairs>> FindHeldOutPairs(const SourceGraph& graph, const PreprocessOptions& options) {
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;

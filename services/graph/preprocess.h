@@ -47,8 +47,8 @@ struct PreprocessOptions {
   bool drop_duplicate_edges = false;  // of parallel edges, keeps the one with the smallest original ID
   // Drops all edges (u, v) that are a pair of the split's validation or test part, and all edges (v, u) of
   // reverse_edge_type. With add_reverse_edges, the reverse type needs no name: a homogeneous graph loses (v, u) from
-  // the same edge type, and a typed graph gets no reverse of a dropped edge. Training pairs of the split are dropped by
-  // the same rule; its validation and test parts are unchanged.
+  // the same edge type, and a typed graph gets no reverse of a dropped edge. The split loses the training pairs that
+  // would be dropped if they were edges; its validation and test parts are unchanged.
   std::optional<HeldOutEdges> held_out = {};
   // Applied to floating-point node columns whose shape has two or more dimensions, except those in label_columns.
   FeatureConversion features = {};

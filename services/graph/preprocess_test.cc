@@ -354,7 +354,8 @@ TEST(PreprocessTest, RefusesNamedReverseBesidesAddedOne) {
   EXPECT_THAT(refusal("rev_wrotes").message(), HasSubstr("rev_wrotes"));  // a misspelled name
   for (const CanonicalEdgeType& other : types) {
     if (other.relation == "writes") continue;
-    EXPECT_THAT(refusal(other.Name()).message(), HasSubstr("omit the reverse edge type or the reverse edges"));
+    EXPECT_THAT(refusal(other.Name()).message(),
+                HasSubstr("which adding reverse edges creates: name no reverse edge type, or add no reverse edges"));
   }
   // One node type and one edge type: both directions are held out, regardless of the names.
   SourceGraph plain = testing::HomogeneousGraph(3, {{0, 1}, {1, 2}});

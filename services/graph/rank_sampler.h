@@ -1,7 +1,7 @@
 // Draws ranks (positions in the order of falling probability: 0, 1, 2, ...) with power-law probabilities in constant
 // time and memory. The weight of rank r is the integral of (x + shift)^-a from r to r + 1, with a = 1 / (exponent - 1);
 // a shift above 0 limits the weight of the first ranks. The integral, whose inverse has a closed form, approximates the
-// weights (r + shift)^-a of a Chung-Lu graph whose degrees have that exponent.
+// weights (r + shift)^-a of a Chung-Lu graph with P(degree = d) ~ d^-exponent.
 #pragma once
 
 #include <algorithm>

@@ -112,7 +112,7 @@ NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids,
 
 Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads, WorkMeter* meter) {
   RETURN_IF_ERROR(CheckOptions(options).While("generating '" + options.name + "'"));
-  // Numbers of random streams, not NodeTypeIds.
+  // Values for `type` of GeneratorKey, not NodeTypeIds.
   constexpr uint64_t kPapers = 0, kAuthors = 1;
   const auto num_relations = static_cast<size_t>(options.num_classes);
   std::vector<CanonicalEdgeType> edge_types;

@@ -13,8 +13,8 @@ namespace espalier::http {
 // environment. Errors name the host and port, unless the URL is invalid: Unavailable (connection refused or closed,
 // truncated response, or a status other than 200), DeadlineExceeded (the response is incomplete at the deadline, even
 // if bytes still arrive; before the deadline if connecting takes too long or the transfer stalls), Internal (body
-// longer than `max_bytes`, or headers too long), FailedPrecondition (the peer does not speak HTTP or, for an https URL,
-// TLS, or its certificate is not trusted) and InvalidArgument (invalid URL). Thread-safe.
+// longer than `max_bytes`, or headers too long), FailedPrecondition (the peer does not speak HTTP, does not speak TLS
+// although the URL is https, or has a certificate that is not trusted) and InvalidArgument (invalid URL). Thread-safe.
 Result<std::string> Get(const std::string& url, size_t max_bytes, Deadline deadline);
 
 }  // namespace espalier::http

@@ -1,5 +1,5 @@
-// The interface through which S3, STS and metadata endpoints are called over HTTP. CurlTransport implements it over the
-// network; tests use scripted implementations.
+// The interface of an HTTP client, through which S3, STS, metadata endpoints and other peers (get.h) are called.
+// CurlTransport implements it over the network; tests use scripted implementations.
 #pragma once
 
 #include <chrono>

@@ -108,7 +108,7 @@ struct Task {
   ExcludeEdges exclude = ExcludeEdges::kNone;
   // EdgeClassification, EdgeRegression and LinkPrediction:
   std::string edge_type;             // "a:r:b" or "r"; empty: the only type, or for LinkPrediction edge_types
-  std::string reverse_edge_type;     // type of edge_type's reverse edges; empty: the one that addReverseEdges makes
+  std::string reverse_edge_type;     // type of edge_type's reverse edges; empty: that of addReverseEdges, if it is set
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
   std::vector<std::string> edge_types;  // instead of edge_type; both empty: all edge types
@@ -211,13 +211,13 @@ struct Evaluation {
   int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
   // LinkPrediction:
   int64_t candidates = 0;  // number of nodes that an edge's destination is ranked against; 0: all nodes
-  bool filtered = true;    // ignore candidates that are destinations of the same source in other edges of the split
+  bool filtered = true;    // ignore candidates to which the source has an edge of the same type in the split
   int64_t k = 10;          // HitsAtK
   friend bool operator==(const Evaluation&, const Evaluation&) = default;
 };
 
-// Triggers of a checkpoint, joined by "or". With all zero, a checkpoint is written only at SIGTERM.
 struct Checkpoint {
+  // Triggers of a checkpoint, joined by "or". With all three zero, a checkpoint is written only at SIGTERM.
   int64_t every_epochs = 0;
   int64_t every_steps = 0;
   // Default of documents: 600 if no trigger is set.

@@ -1,8 +1,8 @@
 // The last operations of a hidden layer in one pass over memory: bias, ReLU and dropout. The kernels are loops over
 // arrays of f32 that do not depend on torch; trainer/ops/activation.h has their autograd functions for libtorch.
 //
-// A dropout mask is a pure function of (key, original ID of the row, column) (dropout_half_words.h). Results depend
-// neither on the number of threads nor on the position of a row.
+// A dropout mask is a pure function of (key, original ID of the row, column) (dropout_half_words.h). Results do not
+// depend on the number of threads, and the values of a row do not depend on its position.
 #pragma once
 
 #include <cstdint>

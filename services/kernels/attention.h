@@ -3,9 +3,9 @@
 // functions for libtorch.
 //
 // A matrix of H heads with D columns each is f32 [rows, H * D], head h in columns [h * D, (h + 1) * D). Values of edges
-// are f32 [edges, H] in the order of the segments. As in segments.h, one thread writes each output row in a fixed
-// order: gradients of sources are sums over the transposed edges, without scattered writes, so that results do not
-// depend on the number of threads.
+// are f32 [edges, H] in the order of the segments. As in segments.h, one thread computes each output row and reads the
+// row's edges in a fixed order; gradients of sources are sums over the transposed edges, without scattered writes.
+// Hence results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,8 @@ void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negativ
 // Computes the softmax weights[e, h] = exp(scores[e, h] - m) / sum of exp(scores[f, h] - m) over the edges f with the
 // same destination as e, where m is the maximum of scores[f, h].
 void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* scores, float* weights);
-// Computes of_scores[e, h] = weights[e, h] * (gradient[e, h] - sum over the same destination of weights * gradient).
+// Computes of_scores[e, h] = weights[e, h] * (gradient[e, h] - the sum of weights[f, h] * gradient[f, h] over the edges
+// f with the same destination as e).
 void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const float* weights, const float* gradient,
                                  float* of_scores);
 

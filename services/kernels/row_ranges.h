@@ -1,5 +1,4 @@
-// Parallel loops over rows on OpenMP threads. The result of a row does not depend on other rows, so results do not
-// depend on how the rows are divided.
+// Parallel loops over rows on OpenMP threads.
 #pragma once
 
 #include <omp.h>
@@ -26,7 +25,8 @@ void ForParts(int64_t parts, const Body& body) {
 }
 
 // Calls body(begin, end) on ranges of rows; row i has indptr[i + 1] - indptr[i] edges. The sum of rows and edges is
-// about the same in each range. A range may be empty.
+// about the same in each range. A range may be empty. The ranges depend on the number of threads, so the result of a
+// row must not depend on the other rows of its range.
 template <class Body>
 void ForSegmentRanges(std::span<const uint32_t> indptr, const Body& body) {
   const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;

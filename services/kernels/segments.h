@@ -1,9 +1,10 @@
-// Sums and maxima over segments of rows, the kernels of message passing on a block. The kernels are loops over arrays
-// of f32 that do not depend on torch; trainer/ops/segment_ops.h has their autograd functions for libtorch.
+// Sums and maxima over segments of rows, the kernels of message passing on a block. The kernels are loops over f32
+// arrays, without torch; trainer/ops/segment_ops.h has their autograd functions for libtorch.
 //
-// In the forward pass, a destination row adds up the source rows of its in-edges. In the backward pass, a source row
-// adds up the gradients of its destinations with the same loop over the transposed block. There are no scattered
-// writes: one thread writes each output row in a fixed order, so results do not depend on the number of threads.
+// In the forward pass of a sum, a destination row adds up the source rows of its in-edges. In the backward pass, a
+// source row adds up the gradients of its destinations with the same loop over the transposed block. There are no
+// scattered writes: each output row is computed by a single thread, which reads the row's edges in a fixed order, so
+// results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,8 @@ enum class EdgePositions { kOmit, kKeep };
 TransposedSegments Transpose(const Segments& segments, int64_t num_sources, EdgePositions positions);
 
 // Backward pass of MaxSegments: computes out[s, j] = sum of gradient[d, j] over the edges (s, d) that are the winner of
-// row d in column j. `by_source` has the indptr and the destinations of Transpose, `positions` its positions.
+// row d in column j. `by_source` consists of indptr and destinations of the result of Transpose with kKeep; `positions`
+// are the positions of that result.
 void SumWonGradients(const Segments& by_source, std::span<const uint32_t> positions, int64_t width, ConstRows gradient,
                      const uint32_t* winners, Rows out);
 

@@ -34,8 +34,8 @@ struct LinkBounds {
 
 // Returns the pairs of a batch that was sampled by `plan`; tensors [NumLinkTensors]. Untrusted input: InvalidArgument
 // for wrong sizes or numbers out of bounds, so that a loss function may use the returned numbers as indices.
-// Unimplemented if the plan requests rows of edge columns or edge ids and the message lacks them: the sampler's version
-// does not support them.
+// Unimplemented if the message lacks edge ids that the plan requests, or has rows of other edge columns than the plan
+// requests: the sampler has another version.
 Result<sampler::LinkSeeds> DecodeLinkSeeds(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
                                            const sampler::LinkPlan& plan, const LinkBounds& bounds);
 

@@ -169,8 +169,8 @@ Status MoreThanInStep(uint64_t count, const char* items, const sampler::MiniBatc
 }
 
 // Checks that the last layer writes one row for each seed. `rows` is the number of rows that it writes, by node type.
-// Seeds of a plan of nodes must have the plan's type; endpoints of links or edges may have any type, and
-// CheckCountOfEdges compares their edges with global_num_seeds, which counts edges then.
+// For a plan of nodes, also checks that the seeds have the plan's type and are at most global_num_seeds. For links or
+// edges, the seeds are endpoints of any type, and global_num_seeds counts edges (checked by CheckCountOfEdges).
 Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
                   const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;

@@ -20,9 +20,9 @@ struct VertexWeights {
   size_t num_constraints() const { return names.size(); }
 };
 
-// Returns the weights for balancing nodes and, if options.balance contains kTrainNodes, training nodes; if it contains
-// kEdges, in-edges. Nodes are balanced as one total or, with kNodeTypes, with one constraint for each node type. Omits
-// constraints under which all weights are 0. Errors: those of ForTrainingNodes, with kTrainNodes.
+// Returns the weights for balancing nodes, training nodes (only if options.balance contains kTrainNodes) and in-edges
+// (only with kEdges). Nodes are balanced as one total or, with kNodeTypes, with one constraint for each node type.
+// Omits constraints under which all weights are 0. Errors: those of ForTrainingNodes, with kTrainNodes.
 Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options);
 
 // Returns the number of in-edges over all edge types by vertex: [vertices]. The edges must have passed CheckEdges.

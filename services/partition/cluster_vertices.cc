@@ -119,7 +119,7 @@ class Clustering {
   void Apply(std::span<const uint32_t> vertices, std::span<const uint32_t> clusters) {
     for (size_t i = 0; i < vertices.size(); ++i) {
       const uint32_t vertex = vertices[i], to = clusters[i], from = labels_[vertex];
-      // `to` is empty if its only vertex has moved away earlier in this batch, perhaps to `from`.
+      // `to` is empty if its last vertex has moved away earlier in this batch, perhaps to `from`.
       if (to == from || IsEmpty(to) || !Fits(vertex, to)) continue;
       for (size_t c = 0; c < limits_.size(); ++c) {
         const auto weight = static_cast<int32_t>(WeightAt(vertex, c));
@@ -152,8 +152,8 @@ class Clustering {
         preferred[vertex] = FindHeaviest(*sums, vertex, own, [](uint32_t) { return true; });
       }
     });
-    // By preferred cluster: the cluster into which the vertices that prefer it are merged at present. The next vertex
-    // that does not fit starts a new one. Reuses the memory of `sizes`.
+    // open_cluster[c]: the cluster into which the vertices that prefer c are merged at present. The next vertex that
+    // does not fit starts a new one. Reuses the memory of `sizes`.
     std::vector<uint32_t>& open_cluster = sizes;
     std::fill(open_cluster.begin(), open_cluster.end(), kNone);
     uint32_t open_isolated = kNone;  // the cluster into which vertices without neighbors are merged at present

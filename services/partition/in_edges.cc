@@ -1,11 +1,11 @@
 // A counting sort by destination places the edges; a small sort then orders the in-edges of each node. In this file,
-// the row of an edge is its position in the source graph's edge list. Only the source node and the row of an edge are
-// placed, so the sort and the translation of source nodes to global IDs do not read the edge list. It is read twice
-// (its sources once), from the beginning to the end, and never at random positions, which matters if it is mapped and
-// larger than memory. (The sort reads times and original edge IDs, if there are any, at random.) Threads place the
-// in-edges of a node in any order, but the sort has no ties (its last key is the row), so the result does not depend on
-// that order. Memory: the CSC itself, the row of each in-edge, and, for each thread, sort keys for all in-edges of one
-// node.
+// the row of an edge is its position in the edge list of the SourceGraph. Only the source node and the row of an edge
+// are placed, so the small sort and the translation of source nodes to global IDs do not read sources and destinations
+// again. The destinations are read twice and the sources once, each time from the beginning to the end, because they
+// may be mapped and larger than memory. The small sort reads times and original edge IDs, if there are any, at random
+// positions. Threads place the in-edges of a node in any order, but the small sort has no ties (its last key is the
+// row), so the result does not depend on that order. Memory: the CSC itself, the row of each in-edge, and, for each
+// thread, sort keys for all in-edges of one node.
 #include "services/partition/in_edges.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace espalier::partition {
 Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions);
 
 // Checks all edges in one pass with `threads` threads. InvalidArgument if an array of an edge type has a wrong dtype or
-// length; OutOfRange for the first edge of a type whose source or destination does not exist.
+// length; OutOfRange if the source or destination of an edge does not exist (the message names the first such edge).
 Status CheckEdges(const graph::SourceGraph& graph, int threads);
 
 // Checks all splits. OutOfRange for nodes that do not exist; InvalidArgument for types that do not exist, for parts of

@@ -27,9 +27,10 @@ Status CheckFitsMetis(const MetisSize& size);
 Status CheckTotalsFitMetis(const std::vector<std::string>& names, std::span<const uint64_t> totals);
 
 // Returns InvalidArgument if CheckFitsMetis would reject every graph whose degrees have this sum and this greatest
-// common divisor. Degrees count parallel edges individually. METIS gets m parallel edges as one neighbor of weight m.
-// If m is the same for all neighbors, METIS gets no weights, and m divides every degree. So a graph can fit only if the
-// sum divided by the divisor is within the limit.
+// common divisor. Degrees count parallel edges individually. METIS gets m parallel edges as one neighbor of weight m,
+// so the total weight is the sum of the degrees. If m is the same for all neighbors, METIS gets no weights, and the
+// number of neighbors is the sum divided by m. That m divides every degree, so the number is at least the sum divided
+// by the divisor: if this exceeds the limit, no graph fits.
 Status CheckMayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
 
 }  // namespace espalier::partition

@@ -3,11 +3,11 @@
 // graph partitioning", ESA 2021). Clusters of vertices are contracted level by level until the graph is small. METIS
 // cuts the smallest graph. Its partitions are carried back level by level, and on each level single vertices move to
 // cut fewer edges. Compared with METIS, which matches pairs of vertices, a level of clusters shrinks a graph with hubs
-// several times as much, so there are fewer levels, and their loops over neighbors run in parallel.
+// several times as much, so there are fewer levels. Loops over the neighbors of a level run in parallel.
 //
 // On all levels, entries of adjacency lists (two per edge) and total weights are counted in 64 bits, so METIS' limits
-// on them apply to the smallest graph alone. The coarsening continues while the graph has more entries than METIS can
-// count.
+// on them apply to the smallest graph alone. Even a graph of few vertices is coarsened while it has more entries than
+// METIS can count, unless the coarsening hardly shrinks it any more (kMaxSizeRatio).
 #include <algorithm>
 #include <limits>
 #include <optional>

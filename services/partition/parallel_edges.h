@@ -17,10 +17,10 @@ struct SelectedEdges {
 };
 
 // Returns the position of each selected edge in in_edges.indices: U32 or U64 [k]. `original_ids` are the original IDs
-// of `in_edges`. If there is at most one edge from its source to its destination, or if the selected edge has been
-// dropped, the position is in_edges.indices.num_rows(), which is past the end and means any edge between these nodes.
-// Returns an empty tensor if all positions have this value. Time: O((k + m) log k), where m is the number of in-edges
-// of the destinations.
+// of `in_edges`. If a selected edge has no parallel edge in `in_edges`, or is not in `in_edges` itself (preprocessing
+// can drop edges), its position is in_edges.indices.num_rows(), which is past the end and means any edge between these
+// nodes. Returns an empty tensor if all positions have this value. Time: O((k + m) log k), where m is the number of
+// in-edges of the destinations.
 Tensor FindSelectedPositions(const graph::InEdges& in_edges, const Tensor& original_ids, const SelectedEdges& pairs);
 
 }  // namespace espalier::partition

@@ -57,9 +57,8 @@ Result<PartitionLayout> MakeLayout(const graph::SourceGraph& graph, const Assign
 Status CheckNodeColumns(const graph::SourceGraph& graph);
 
 // Returns the layout of a graph. Reads all edges twice: to check them and to count them. The graph should have passed
-// ValidateSourceGraph. Errors that would corrupt a partition are checked again: InvalidArgument for an assignment that
-// does not match the graph or num_partitions and for columns with reserved names; OutOfRange for edges and splits with
-// nodes that do not exist. Other errors: those of CheckEdges, CheckSplits and MakeLayout.
+// ValidateSourceGraph; what would corrupt a partition is checked again. Errors: those of CheckAssignment,
+// CheckNodeColumns, CheckEdges and CheckSplits (input_checks.h), and MakeLayout.
 Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
                                             uint32_t num_partitions, int threads);
 
@@ -75,7 +74,8 @@ struct DirectoryRange {
   uint64_t last = 0;
 };
 // Returns range `partition` of `num_partitions` ranges of nearly equal size: the first starts at 0, the last ends at
-// `num_nodes`. The processes of a group also divide rows in this way, with ranks instead of partitions.
+// `num_nodes`. Partitioner processes that share the work on a graph also divide rows and vertices in this way, with
+// their ranks instead of partitions.
 DirectoryRange DirectoryRangeFor(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
 
 }  // namespace espalier::partition

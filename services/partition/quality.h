@@ -24,8 +24,8 @@ struct QualityOptions {
   uint32_t num_partitions = 1;
   std::string train_split;  // for "train-nodes"; empty: all splits
   int threads = 1;
-  // Memory for bitmaps of the remote in-neighbors, one bitmap for each partition with one bit per node. If not all of
-  // the bitmaps fit, the edges are read in several passes.
+  // Memory for the bitmaps of remote in-neighbors: for each partition, a bitmap of one bit per node. If not all of the
+  // bitmaps fit, the edges are read in several passes.
   uint64_t bitmap_bytes = uint64_t{128} << 20;
 };
 

@@ -6,7 +6,7 @@
 //
 // METIS may return partitions that exceed a capacity if there are several constraints. Before the rounds, vertices are
 // moved out of such a partition: into one that has room or, if there is none, into one that then exceeds a capacity but
-// is less full than the first was. Moves that add the least to the cut, per weight moved, come first.
+// is less full than the vertex's own partition was. Moves that add the least to the cut, per weight moved, come first.
 #include "services/partition/refine_partitions.h"
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 // beginning to the end, which suits mapped files. The rows are in the order in which the algorithm Streaming visits
 // them, so each of its passes over the vertices reads them from the beginning to the end too.
 //
-// Threads write the neighbors of a row in any order, because Streaming only counts them. Rows are then sorted for
-// repetitions(), until two neighbors that do not occur equally often are found; if there are any, usually in the first
-// few rows.
+// Threads write the neighbors of a row in any order, because Streaming only counts them. To compute repetitions(), rows
+// are then sorted until two neighbors that do not occur equally often are found. If there are such neighbors, they are
+// usually in the first few rows.
 #include "services/partition/stream_rows.h"
 
 #include <algorithm>

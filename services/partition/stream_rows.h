@@ -19,7 +19,7 @@ namespace espalier::partition {
 inline constexpr uint64_t kMaxEdgeReads = 16;
 
 struct StreamRowsOptions {
-  int threads = 1;  // number of threads; results do not depend on it
+  int threads = 1;  // number of threads; only the order of the neighbors within a row may depend on it
   // Limit of the number of neighbors in memory at a time, 4 bytes each. Must not be less than the size of the largest
   // row.
   uint64_t max_neighbors_in_memory = ~uint64_t{0};
@@ -45,8 +45,8 @@ class StreamRows {
   std::span<const uint32_t> neighbors() const { return neighbors_; }
   // Returns the first position of each row in neighbors(): [vertices + 1].
   const std::vector<uint64_t>& offsets() const { return offsets_; }
-  // Returns how often each neighbor occurs in a row, if this number is the same for all neighbors of all rows; equal
-  // neighbors are then adjacent. Returns 1 otherwise.
+  // Returns the number of times that a neighbor is contained in its row, if this number is the same for all neighbors
+  // of all rows; equal neighbors are then adjacent. Returns 1 otherwise.
   uint32_t repetitions() const { return repetitions_; }
 
  private:

@@ -24,7 +24,7 @@ Status CheckNumVertices(uint64_t num_vertices);
 struct UndirectedGraph {
   std::vector<uint64_t> offsets;    // [n + 1]
   std::vector<uint32_t> neighbors;  // [offsets[n]]
-  std::vector<uint32_t> weights;    // [offsets[n]]: number of directed edges, both directions; empty if all equal
+  std::vector<uint32_t> weights;    // [offsets[n]]: number of merged edges of both directions; empty if all equal
 
   uint64_t num_vertices() const { return offsets.size() - 1; }
   // Returns the weight of the edge at the position; 1 if all weights are equal.
@@ -32,7 +32,7 @@ struct UndirectedGraph {
 };
 
 // Returns the undirected graph. The edges must have passed CheckEdges. InvalidArgument if there are 2^32 or more nodes.
-// Memory: 8 bytes per vertex and per directed edge, and 4 more per distinct neighbor if multiplicities differ. The
+// Memory: 8 bytes per vertex and per directed edge, and 4 more per element of `neighbors` if weights differ. The
 // result does not depend on the number of threads. `before_neighbors`, unless null, is called before memory for
 // neighbors is allocated; its `offsets` count each parallel edge, because merging comes later. Its error is returned.
 Result<UndirectedGraph> MakeUndirectedGraph(

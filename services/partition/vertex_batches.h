@@ -19,7 +19,7 @@ namespace espalier::partition {
 
 inline constexpr uint64_t kValuesAhead = 16;  // distance in neighbors at which values are prefetched
 
-// Returns the vertices in the order that `key` selects: [num_vertices].
+// Returns the vertices in a random order that `key` determines: [num_vertices].
 inline std::vector<uint32_t> ShuffledVertices(uint64_t key, uint64_t num_vertices, int threads) {
   std::vector<uint32_t> order(num_vertices);
   const Permutation permutation(key, num_vertices);

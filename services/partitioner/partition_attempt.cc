@@ -1,5 +1,5 @@
 // A partitioning exists once its manifest exists. Files that no manifest can name are deleted: those of a failed
-// attempt, and those of every attempt except the winner.
+// attempt of a single process, and those of every attempt except the winner.
 #include "services/partitioner/partition_attempt.h"
 
 #include <map>
@@ -33,7 +33,7 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
 }
 
 // Deletes every object whose key starts with `start`. If `spared` is not empty, keeps objects whose key starts with it.
-// Errors are only logged, because no process reads files that no manifest names.
+// Errors are only logged: without a manifest that names them, the files are never read.
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
   const bool has_no_bucket = objects.status().code() == StatusCode::kFailedPrecondition &&

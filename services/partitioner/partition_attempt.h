@@ -47,8 +47,8 @@ class AttemptFiles {
   bool keep_ = false;
 };
 
-// Deletes the objects whose keys start with `start`. Errors are only logged, because no process reads files that no
-// manifest names.
+// Deletes the objects whose keys start with `start`. Errors are only logged: without a manifest that names them, the
+// files are never read.
 void DeleteLeftovers(storage::ObjectStore& store, const std::string& start);
 
 // Deletes the files of all attempts below `prefix` except `winner`. Called after the winner's manifest is committed:

@@ -57,24 +57,26 @@ struct PartitionPipelineOptions {
   // reads, or partitions that are written. Called when the phase begins; the meter is used until the next phase begins
   // or PartitionGraph returns. If this function or its result is null, bytes are not counted.
   std::function<WorkMeter*(std::string_view phase)> get_meter = nullptr;
-  // Called between phases and partitions, and every 8 MiB while a partition is written. If it returns true,
-  // PartitionGraph deletes the files of its attempt and returns Cancelled. May be null.
+  // Called between phases and partitions, every 8 MiB while a partition is written, and while a process of a group
+  // waits for another. If it returns true, PartitionGraph returns Cancelled; a single process also deletes the files of
+  // its attempt, a process of a group keeps them so that it can resume. May be null.
   std::function<bool()> stop_requested;
 };
 
 struct PartitionOutcome {
   std::string uri;            // <output>/<key>
   std::string partition_key;  // equals manifest.partition_key
-  bool reused = false;        // the partitioning existed before, or another process committed it first
+  bool reused = false;        // the partitioning existed before, or another attempt committed it first
   format::Manifest manifest;  // quality, seconds, peak memory and warnings are from the run that made the partitioning
 };
 
 // Partitions graph.source as graph.partitions specifies and writes the result below `<output_uri>/<key>/`, where the
 // key is a hash of everything that the result depends on (partition_key.h). Unless graph.partitions.reuse is kNever, an
-// existing partitioning is returned unchanged, without reading the source if the source's digest is cached. Source,
-// assignment and output may be in different stores; a source that is not local is copied to access.cache. Each
-// partition is written as soon as it is built, and the manifest is written last; the files of a failed attempt are
-// deleted. Peak memory: the source, and the memory of the algorithm or one partition, whichever is larger.
+// existing partitioning is returned unchanged, without reading the source if the source's digest is cached. The source,
+// graph.partitions.assignment_uri and the output may be in different stores; a source that is not local is copied to
+// access.cache. Each partition is written as soon as it is built, and the manifest is written last; the files of a
+// failed attempt of a single process are deleted. Peak memory of a single process without memory_bytes: the source, and
+// the memory of the algorithm or one partition, whichever is larger.
 //
 // Errors: those of the source (InvalidArgument, NotFound, OutOfRange, DataLoss) and of the stores; Cancelled; Aborted
 // if the source changes during the call; with a group, those of ProcessGroup; with memory_bytes, those of

@@ -16,9 +16,9 @@ namespace espalier::partitioner {
 class StopWatcher {
  public:
   // Starts the watching thread. After a signal, the process has `grace` to exit by itself; then the watching thread
-  // calls `before_exit`, unless it is null, and ends the process with exit code 75. The other threads keep running
-  // during that call. This is how METIS is stopped: it cannot be interrupted, and no files are written while it runs.
-  // If `before_exit` is not null, the watcher does not log the signal.
+  // calls `before_exit`, unless it is null, while the other threads keep running, and ends the process with exit code
+  // 75. This is how METIS is stopped: it cannot be interrupted, and no files are written while it runs. If
+  // `before_exit` is not null, the watcher does not log the signal.
   explicit StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_exit = nullptr);
   // Stops watching. Does not return if a stop was requested and `grace` is 0: the process then ends with exit code 75.
   ~StopWatcher();

@@ -271,7 +271,8 @@ class Context {
     return place;
   }
 
-  // Return a tensor of the calling job, or throw ESPALIER_NOT_FOUND with a list of the job's tensors.
+  // Return a tensor of the calling job. Throw the errors of EspalierHost::find_tensor, such as ESPALIER_NOT_FOUND with
+  // a list of the job's tensors.
   Tensor node_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_NODES, type, name); }
   Tensor edge_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_EDGES, type, name); }
   Tensor own_tensor(const std::string& name) const { return Find(ESPALIER_ROWS_OF_OWN, 0, name); }
@@ -396,7 +397,7 @@ constexpr EspalierInitializerEntry Initializer(const char* name) {
   return {name, &InitializerEntry<initializer>};
 }
 
-// The arguments of ESPALIER_PLUGIN, divided into functions and initializers, each in the order of the arguments.
+// The entries passed to ESPALIER_PLUGIN, divided into functions and initializers, each in the order of the arguments.
 template <size_t num_functions, size_t num_initializers>
 struct Entries {
   std::array<EspalierFunctionEntry, num_functions> functions = {};

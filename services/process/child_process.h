@@ -1,6 +1,6 @@
 // A child process in a process group of its own, so that Ctrl-C at the terminal reaches only this process, which then
-// stops its children in order. The child's output goes to a log file. The kernel kills the child when this process
-// ends, even if this process gets SIGKILL.
+// decides in which order it stops its children. The child's output goes to a log file. The kernel kills the child when
+// this process ends, even if this process gets SIGKILL.
 #pragma once
 
 #include <sys/types.h>
@@ -51,7 +51,7 @@ class ChildProcess {
   static Result<ChildProcess> Start(const ChildSpec& spec);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
-  // Kills and reaps the process group if it still runs.
+  // If the child still runs, kills its process group and reaps the child.
   ~ChildProcess();
 
   const std::string& name() const { return name_; }

@@ -32,8 +32,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 // Returns `number` if it is above 2, otherwise a duplicate above 2 that `*duplicate` then owns. A process that was
-// started without standard descriptors may open a file as 0, 1 or 2. In the child, dup2 to one of these would overwrite
-// that file, and dup2 to its own number would leave it close-on-exec.
+// started without standard descriptors may open a file as 0, 1 or 2. In the child, dup2 of another descriptor to this
+// number would close that file, and dup2 of the file to its own number would leave it close-on-exec.
 Result<int> AboveStandard(int number, Descriptor* duplicate) {
   if (number > STDERR_FILENO) return number;
   *duplicate = Descriptor(fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));

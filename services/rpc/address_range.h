@@ -16,8 +16,8 @@ inline constexpr char kAddressSeparator = '|';  // joins the addresses of replic
 // Returns the addresses in order, each range expanded. An address may have one range of decimal numbers without leading
 // zeros; the brackets of an IPv6 literal are not a range. Addresses that are joined by kAddressSeparator are expanded
 // together: "a-[0-1]:1|b-[0-1]:1" becomes "a-0:1|b-0:1" and "a-1:1|b-1:1". InvalidArgument: a range ends below its
-// start, the ranges of joined addresses have different lengths (without a range: 1), or there are more than
-// kMaxAddresses addresses in total.
+// start, joined addresses expand to different numbers of addresses, or there are more than kMaxAddresses addresses in
+// total.
 Result<std::vector<std::string>> ExpandAddresses(const std::vector<std::string>& addresses);
 
 // Splits "a:1|b:1" into "a:1" and "b:1".

@@ -17,8 +17,8 @@ namespace espalier::rpc {
 // does not notice a restart of the server within the deadline. Other errors are returned. With several replicas
 // (callee.h) each attempt chooses one, without backoff while a replica is available. When a stop is requested
 // through the stop token of the peer or of the deadline, the call ends with CANCELLED, during an attempt as well as
-// during a backoff. `done` runs on a gRPC thread. If a stop was requested before the call, or the process was forked
-// (FAILED_PRECONDITION, forked.h), `done` runs on the calling thread before this function returns. The state of the
+// during a backoff. `done` runs on a gRPC thread, unless a stop was requested before the call or the process was forked
+// (FAILED_PRECONDITION, forked.h): then it runs on the calling thread before this function returns. The state of the
 // call lives until `done` has returned.
 void CallWithRetries(Callee callee, const std::string& method, const grpc::ByteBuffer& request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);

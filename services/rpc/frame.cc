@@ -161,7 +161,7 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
   const std::byte* data = ToBytes(slices_[slice_]) + offset_bytes_;
   const bool is_contiguous = size_bytes <= slices_[slice_].size() - offset_bytes_;
   if (is_contiguous && reinterpret_cast<uintptr_t>(data) % ItemSize(dtype) == 0) {
-    // A short slice stores its bytes inline, so the view must refer to the bytes of the copied slice.
+    // A short slice stores its bytes inline, so the view must refer to the bytes of the copy, `owner`.
     auto owner = std::make_shared<grpc::Slice>(slices_[slice_]);
     const std::byte* kept = ToBytes(*owner) + offset_bytes_;
     if (reinterpret_cast<uintptr_t>(kept) % ItemSize(dtype) == 0) {

@@ -55,7 +55,7 @@ class FrameReader {
 grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, std::span<const Tensor> tensors);
 // Replaces `headers` by the dtype and shape of each tensor.
 void DescribeTensors(std::span<const Tensor> tensors, TensorHeaders* headers);
-// Reads all tensors. InvalidArgument: they do not fill the rest of the message exactly.
+// Reads all tensors. InvalidArgument: from ReadTensor, or bytes remain after the last tensor.
 Result<std::vector<Tensor>> ReadTensors(const TensorHeaders& headers, FrameReader& reader);
 
 // Encodes a message; sets header.tensors(). The message keeps the memory of `tensors` alive.

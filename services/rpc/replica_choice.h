@@ -44,7 +44,7 @@ class ReplicaChoice {
     size_t calls_in_flight = 0;
     int failures = 0;  // consecutive
     SteadyTime backoff_until = SteadyTime::min();
-    SteadyTime counts_from = SteadyTime::min();  // earlier failures do not count
+    SteadyTime counts_from = SteadyTime::min();  // failures before this time do not count
   };
   static SteadyTime BackoffEnd(const Server& server);
   static bool IsBetter(const Server& one, const Server& other, SteadyTime now);

@@ -8,8 +8,8 @@
 // message of a failed change never overwrites a later change.
 //
 // A client is remembered at least until the deadlines of its calls guarantee that none of its changes can arrive again.
-// If it were forgotten earlier, a repeated change would be applied as a new one. While each of the `max_clients` slots
-// holds such a client, changes of new clients have to wait.
+// If it were forgotten earlier, a repeated change would be applied as a new one. While all `max_clients` slots hold
+// clients that must still be remembered, changes of new clients have to wait.
 #pragma once
 
 #include <cstdint>

@@ -11,9 +11,8 @@ namespace espalier::server {
 // Returns an upper bound of the edges in all layers of one rank's share of a batch: nodes times fan-out, layer by
 // layer. With Expand::kOnce only new nodes are expanded, and a layer also contains the edges that earlier hops sampled.
 // Without replacement and without temporal sampling, a layer contains each edge of the graph at most once. Full
-// neighborhoods and the nodes that they add are not counted, because the only bound known before sampling is the whole
-// graph, with which usual streams of a large graph would be refused. SamplingSpec::max_edges limits them during
-// sampling.
+// neighborhoods and the nodes that they add are not counted: before sampling, their only bound is the whole graph, and
+// counting that would refuse usual streams of a large graph. SamplingSpec::max_edges limits them during sampling.
 uint64_t MaxDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book);
 // Returns ResourceExhausted if MaxDraws is more than limits.max_draws_per_batch.
 Status CheckDraws(const messages::StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);

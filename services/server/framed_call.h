@@ -1,5 +1,5 @@
 // The common part of all framed unary methods: a worker thread, the request gate, limits, metrics, and exactly one
-// response. Each method adds three steps: decode the request, call the partition or sampler, encode the response.
+// response. Each method adds three steps: decode the request, call the partition or a plugin, encode the response.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -21,8 +21,8 @@
 
 namespace espalier::server {
 
-// The threads, checks and limits that the services of a server share. The objects outlive the service; `metrics` may be
-// null.
+// The threads, checks and limits that the services of a server share. The objects pointed to outlive the services;
+// `metrics` may be null.
 struct ServiceContext {
   rpc::WorkerPool* workers = nullptr;
   rpc::WorkerPool* plugin_workers = nullptr;  // for plugin code, which may take long; null without plugins

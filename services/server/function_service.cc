@@ -1,7 +1,7 @@
 // How a call runs. A plugin thread decodes the request. If the function does not change tensors, this thread also runs
-// it. Otherwise the call moves to the single change thread and is claimed by its change number (applied_writes.h): the
-// first attempt runs the function and, if it succeeds, stores the response and marks the change as applied; a repeated
-// request then gets the stored response instead of a second run.
+// it. Otherwise the call moves to the single change thread, which claims the call's change number (applied_writes.h).
+// The first attempt runs the function and, if it succeeds, stores the response and marks the change as applied; a
+// repeated request then gets the stored response instead of a second run.
 #include "services/server/function_service.h"
 
 #include <algorithm>

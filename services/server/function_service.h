@@ -26,8 +26,8 @@ struct ServedFunctions {
   // Number of threads, at least 1, for functions and initializers, so that slow functions do not delay requests for
   // rows. One additional thread runs the functions that change tensors.
   int threads = 1;
-  // Limits of the calls that wait for these threads: their number and the total bytes of their requests. The additional
-  // thread has a queue of its own with the same limits. Further calls get UNAVAILABLE.
+  // Limits of the queue of these threads: the number of waiting calls and the total bytes of their requests. The
+  // additional thread has a queue of its own with the same limits. Further calls get UNAVAILABLE.
   size_t queue_capacity = 256;
   size_t max_waiting_bytes = size_t{256} << 20;
 };

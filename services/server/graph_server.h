@@ -50,7 +50,7 @@ class GraphServer {
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
   // Worker tasks use the services, so the pools are destroyed before the services. Tasks of workers_ submit tasks to
-  // plugin_workers_ and change_worker_, which are null without plugins.
+  // plugin_workers_, and those submit tasks to change_worker_. Without plugins, only workers_ exists.
   std::unique_ptr<rpc::WorkerPool> change_worker_;
   std::unique_ptr<rpc::WorkerPool> plugin_workers_;
   std::unique_ptr<rpc::WorkerPool> workers_;

@@ -223,7 +223,7 @@ bool IsPluginStatus(int32_t status) {
 
 const EspalierHost& PluginHost() { return kHost; }
 
-// The catch clauses are for plugins that throw: those without plugin.h, which catches exceptions.
+// The catch clauses are for plugins written without plugin.h, which would catch their exceptions.
 Status RunPlugin(const std::string& what, EspalierCall* call, const std::function<int32_t()>& run) {
   int32_t status = ESPALIER_INTERNAL;
   try {

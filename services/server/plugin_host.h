@@ -32,8 +32,9 @@ namespace espalier::server {
 // Returns the function table that plugins call (services/plugin/espalier_plugin.h).
 const EspalierHost& PluginHost();
 
-// Runs `run`, plugin code that uses `call`, on this thread. Errors: the plugin's own, prefixed with `what`; Internal if
-// it throws or returns an undefined status; ResourceExhausted if the response exceeds the limit.
+// Runs `run`, plugin code that uses `call`, on this thread. Errors: ResourceExhausted if the response exceeds the limit
+// or memory for it was lacking, whatever the plugin returned; otherwise the plugin's own, prefixed with `what`, or
+// Internal if it threw or returned an undefined status.
 Status RunPlugin(const std::string& what, EspalierCall* call, const std::function<int32_t()>& run);
 
 }  // namespace espalier::server

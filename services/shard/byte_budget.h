@@ -34,10 +34,9 @@ class ByteBudget {
   std::atomic<uint64_t> reserved_ = 0;  // atomic, because owners do not share a lock; never above limit_
 };
 
-// Two budgets: for the gradients that wait for the current step and for those that wait for the next step (trainers are
-// at most one step apart). Each step has its own budget, so that gradients which some trainers have already sent for
-// the next step, of this embedding or of another one, do not keep the current step from completing. Copies share the
-// budgets. Thread-safe.
+// Two budgets for gradients that are not applied yet: one for the current step and one for the next (trainers are at
+// most one step apart). If both steps shared one budget, gradients for the next step could fill it and keep the current
+// step of any embedding from completing. Copies share the budgets. Thread-safe.
 class StepBudgets {
  public:
   explicit StepBudgets(uint64_t limit_per_step)

@@ -1,7 +1,7 @@
-// Checks the lengths of all arrays except original_edge_ids, the dtypes of ids and indptr, and the values that are used
-// as indices: indptr, and the local ids, endpoints, ordinals and positions of splits. Other code returns the source ids
-// of in-edges and the ids of the directory to its callers but does not index with them, so their values are not checked
-// here.
+// Checks three things: the lengths of all arrays (except original_edge_ids and the directory); the dtypes of ids and
+// indptr; and the values that are used as indices, which are indptr and the local ids, endpoints, ordinals and
+// positions of splits. Other code returns the source ids of in-edges and the ids of the directory to its callers but
+// does not index with them, so their values are not checked here.
 #include "services/shard/check_partition.h"
 
 #include <algorithm>

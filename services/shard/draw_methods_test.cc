@@ -275,7 +275,7 @@ TEST_F(DrawMethodsTest, RefuseInvalidOptions) {
   query = Query(1, DrawMethod::kNeighbor);
   query.relations[0].walks = walks;
   query.relations.push_back(Query(1, DrawMethod::kNeighbor).relations[0]);
-  refused(query, StatusCode::kInvalidArgument, "0 values in walks");
+  refused(query, StatusCode::kInvalidArgument, "0 values in `walks`");
 
   const testing::TestGraph bare = testing::MakeTestGraph(TimedGraph(edges), 1, 0);
   const Status no_ids = bare.graph->SampleInEdges(Query(3, DrawMethod::kLabor), Soon()).status();

@@ -20,9 +20,9 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-// Returns the position of each pair's edge. If several edges have a pair's endpoints, returns the position of the first
-// one, provided that is_same(first position, other position) is true for all others; otherwise InvalidArgument, whose
-// message says that the pair matches `several`.
+// Returns the position of each pair's edge: the requested position or, if the pair has none, that of the first edge
+// with the pair's endpoints. If is_same(first position, position) is false for a later such edge, returns
+// InvalidArgument with a message that the pair matches `several`, a phrase such as "several edges".
 template <class IsSame>
 Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
                                             const RequestedEdges& requested, uint64_t max_lookups, const char* several,

@@ -1,7 +1,7 @@
 // Creating and dropping an embedding takes several calls to MutableTensors, so these operations are serialized by name:
 // RunInTurn queues an operation behind the running one of the same name, and the thread that finishes one runs the
-// next. No lock is held meanwhile. rows_ holds the embeddings that can be found; destroying an EmbeddingRows ends its
-// waiting requests, so it is released outside mutex_.
+// next. No lock is held while an operation runs. rows_ holds the embeddings that can be found; destroying an
+// EmbeddingRows ends its waiting requests, so it is released outside mutex_.
 #include "services/shard/embeddings.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ Status Embeddings::CreateInTurn(const sampler::EmbeddingSpec& spec, Deadline dea
       if (!are_runs_known || known.id.creation == spec.id.creation) {
         return AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
       }
-      // A late message of a run whose rows were replaced or dropped must not remove the rows of the run that uses them.
+      // A late message of a run whose rows were replaced or dropped must not remove another run's rows of this name.
       if (tensors_.WasDropped(spec.id.creation)) return MakeOtherRunError(spec.id);
       other_run = std::move(found->second);
       rows_.erase(found);
@@ -126,7 +126,7 @@ Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
 }
 
 Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) {
-  // Tensors of older incarnations are freed first, so that the server does not need memory for both.
+  // Tensors of older incarnations are freed first, so that the server does not need memory for old and new tensors.
   RETURN_IF_ERROR(tensors_.EnterIncarnation(spec.id.job, spec.incarnation));
   ForgetOlderThan(spec);
   RETURN_IF_ERROR(CheckRoomFor(spec));

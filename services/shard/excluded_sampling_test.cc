@@ -163,7 +163,7 @@ TEST(ExcludedSamplingTest, RefusesInvalidExclusions) {
     test.shards[0]->SampleInEdges(query, Soon(), [&](const auto& answer) { status = answer.status(); });
     return status.message();
   };
-  EXPECT_THAT(ask(), HasSubstr("2 destinations and 1 sources"));
+  EXPECT_THAT(ask(), HasSubstr("2 destinations, but 1 sources"));
   query.relations[0].excluded_sources = {GlobalNodeId(0), GlobalNodeId(0)};
   EXPECT_THAT(ask(), HasSubstr("excluded edge 1 is out of order"));
 }

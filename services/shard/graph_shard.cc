@@ -1,6 +1,6 @@
-// Requests may come from the network, so types, ids, counts and limits are checked before they are used. The public
-// functions forward to State, which returns values; all of them complete on the calling thread. Structure, columns and
-// splits are immutable; WeightSums caches sums of weights, and TimeColumns caches results of checks.
+// Requests may come from the network, so types, ids, counts and limits are checked before they are used. The functions
+// of State return their results; the public functions pass these results to `done` on the calling thread. Structure,
+// columns and splits are immutable; WeightSums caches sums of weights, and TimeColumns caches results of checks.
 #include "services/shard/graph_shard.h"
 
 #include <algorithm>
@@ -408,8 +408,8 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
   std::vector<int64_t> ends(2 * edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     const uint64_t position = positions[i];
-    // `row` is the destination: the last node v with indptr[v] <= position. (If v has no in-edges, indptr[v + 1] equals
-    // indptr[v], so v is not the last one.)
+    // `row` becomes the destination: the last node v with indptr[v] <= position. (That node has in-edges: for a node u
+    // without in-edges, indptr[u + 1] equals indptr[u], so u is not the last one.)
     uint64_t row = 0;
     for (uint64_t length = indptr.size() - 1; length > 1;) {
       const uint64_t half = length / 2;

@@ -28,9 +28,9 @@ constexpr size_t kRowPrefetchDistance = 24;
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
-// A destination's in-edges: positions [begin, begin + degree) of the partition. In-edges whose timestamp is later than
-// the destination's time follow these and do not count. If in-edges are excluded, the Drawer reduces `degree` to the
-// number of remaining ones, whose positions are in RemainingEdges::positions.
+// A destination's in-edges: positions [begin, begin + degree) among the relation's in-edges in the partition. In-edges
+// whose timestamp is later than the destination's time follow these and do not count. If in-edges are excluded, the
+// Drawer reduces `degree` to the number of remaining ones, whose positions are in RemainingEdges::positions.
 struct Row {
   uint64_t begin;
   uint64_t stream;  // random stream: the node's original id, or the number of a walk
@@ -41,8 +41,8 @@ struct Row {
 
 struct Rows {
   std::vector<Row> rows;
-  uint64_t max_draws = 0;  // sum over all rows
-  uint64_t lookups = 0;    // sum over all rows
+  uint64_t max_draws = 0;  // in-edges that may be drawn, over all rows
+  uint64_t lookups = 0;    // in-edges that LABOR and exclusion visit, over all rows
 };
 
 template <class Indptr>
@@ -107,8 +107,9 @@ class Drawer {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::NumDrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
-  // Draws from a chunk of rows: sets `positions` to the drawn positions of all these rows, counted from the partition's
-  // first in-edge, and counts[i] to the number that was drawn from row i. `stored`: the rows before exclusion.
+  // Draws from a chunk of rows: sets `positions` to the drawn positions of all these rows, among the relation's
+  // in-edges in the partition, and counts[i] to the number that was drawn from row i. `stored`: the rows before
+  // exclusion.
   void Draw(std::span<const Row> stored, std::vector<uint64_t>& positions, uint32_t* counts) {
     const std::span<const Row> rows = excluded_.empty() ? stored : ApplyExclusion(stored);
     PrepareWords(rows);

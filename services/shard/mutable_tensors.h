@@ -56,13 +56,14 @@ class MutableTensors final : public sampler::PartitionTensors {
   // `incarnation` is older than the newest one. Create does the same.
   Status EnterIncarnation(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the rows of a tensor. NotFound names the existing tensors. Unavailable: the tensor is being filled.
+  // Returns the rows of a tensor. NotFound: the message lists the existing tensors if none has the name, or says how
+  // the existing tensor of the name differs. Unavailable: the tensor is being filled.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
   // Returns a function from local rows to original ids. For edges, returns the errors of OriginalEdgeIds, which may
   // have to fetch the ids first.
   Result<std::function<uint64_t(uint64_t row)>> MakeOriginalIdLookup(const sampler::RowSpace& rows)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns whether a tensor with this creation number was dropped lately, so that Create would create none with it.
+  // Returns whether a tensor with this creation number was dropped lately; a Create with the number returns Aborted.
   bool WasDropped(uint64_t creation) const ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 

@@ -15,7 +15,7 @@ Result<std::vector<Tensor>> OriginalEdgeIds::Fetch(const std::stop_token& stop) 
   ASSIGN_OR_RETURN(std::vector<Tensor> ids, partition_.load_original_edge_ids(stop));
   for (uint16_t type = 0; type < book_.schema().num_edge_types(); ++type) {
     if (!HasIds(EdgeTypeId(type), ids)) {
-      return DataLoss("they are not those of partition " + std::to_string(partition_.id.value));
+      return DataLoss("the fetched ids are not those of partition " + std::to_string(partition_.id.value));
     }
   }
   return ids;

@@ -1,6 +1,6 @@
-// Original ids of a partition's edges. Only initial values of tensors need them, so partitions are loaded without them;
-// they are fetched on first use (graph::Partition::load_original_edge_ids) and kept. Because the fetch may be a
-// download, no thread that answers requests waits for it: callers get Unavailable and retry.
+// Original ids of a partition's edges. A GraphShard needs them only for initial values of tensors, so its partition is
+// loaded without them; they are fetched on first use (graph::Partition::load_original_edge_ids) and kept. Because the
+// fetch may be a download, no thread that answers requests waits for it: callers get Unavailable and retry.
 #pragma once
 
 #include <optional>

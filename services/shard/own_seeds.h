@@ -28,7 +28,7 @@ struct OwnSeed {
 // Returns the partition's own seeds at the positions in `range`, in ascending order of position. If the query lists
 // positions, other positions of the range are skipped. `lists` has one list for a node type, or one for each edge type
 // of the query, in its order; the split has passed CheckPartition. `total` is the number of ordinals of all lists over
-// all partitions. Time: O(range * log(own seeds)) or O(own seeds), whichever is less.
+// all partitions. Time: O(range * log(entries)) or O(entries), whichever is less; entries: those of all `lists`.
 std::vector<OwnSeed> FindOwnSeeds(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
                                   sampler::PositionRange range);
 

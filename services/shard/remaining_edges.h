@@ -18,8 +18,8 @@ struct RemainingEdges {
   std::vector<uint32_t> weight_sums;  // [positions] prefix sums of their weights; empty for uniform draws
 };
 
-// The excluded edges of a request, ascending by (local destination, global source), fewer than 2^32. Both spans outlive
-// this.
+// The edges of one relation that a request excludes, ascending by (local destination, global source), fewer than 2^32.
+// Both spans outlive this.
 class ExcludedEdges {
  public:
   // The excluded edges into one destination: [first, last).

@@ -31,8 +31,8 @@ struct LearnableTable {
   size_t state_width = 0;
   RowsInMemory weights;  // [width] each
   RowsInMemory state;    // [state_width] each
-  // The values that readers see if rows are not F32: [num_rows, width] F16 or BF16, rounded from the weights. Null:
-  // readers see the weights.
+  // The values that readers see if the table's dtype is F16 or BF16: [num_rows, width], rounded from the weights. Null:
+  // the table's dtype is F32, and readers see the weights.
   uint16_t* rounded = nullptr;
   DType rounded_dtype = DType::kBF16;
 };
@@ -46,7 +46,7 @@ struct RowGradients {
 // Applies steps of fewer than 2^32 gradients each. Owned by one thread; keeps its scratch memory between steps.
 class SparseStep {
  public:
-  // Applies one step and returns how many rows were updated, which are the rows with a gradient.
+  // Applies one step and returns the number of rows that it updated.
   uint64_t Apply(const RowUpdate& update, sampler::DuplicateGradients duplicates, const LearnableTable& table,
                  std::span<const RowGradients> gradients);
 
@@ -67,7 +67,7 @@ class SparseStep {
   std::vector<float> sum_;              // [width]
 };
 
-// Rounds `row` of the table for its readers; does nothing if rows are F32.
+// Rounds `row` of the table for its readers; does nothing if table.rounded is null.
 void RoundRow(const LearnableTable& table, uint64_t row);
 
 }  // namespace espalier::shard

@@ -1,4 +1,4 @@
-// The gradients that trainers have sent for one step, until all have arrived.
+// The gradients that trainers have sent for one step of one embedding, until all have arrived.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace espalier::shard {
 // Not thread-safe.
 class StepGradients {
  public:
-  // `budget` is shared by all tables of the partition and limits the gradients that wait for this step. The destructor
-  // releases the bytes that this object has reserved in it.
+  // `budget` limits the bytes of the gradients that wait for this step, of all embeddings of the partition together.
+  // The destructor releases the bytes that this object has reserved in it.
   StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
       : num_trainers_(num_trainers), budget_(std::move(budget)) {}
   ~StepGradients() { budget_->Release(size_bytes_); }

@@ -16,9 +16,9 @@ class TimeColumns {
  public:
   explicit TimeColumns(const graph::Partition& partition) : partition_(partition) {}
 
-  // Returns the column, or null if this edge type does not have the column: its edges are then sampled for every time.
-  // NotFound: no edge type has the column. InvalidArgument, which is cached too: the column is not one integer per
-  // edge, or in-edges are out of order; the message then has the first such position.
+  // Returns the column, or null if this edge type does not have it; time then does not restrict which of the type's
+  // edges are sampled. NotFound: no edge type has the column. InvalidArgument, which is cached too: the column is not
+  // one integer per edge, or in-edges are out of order; the message then has the first such position.
   Result<const Tensor*> Get(EdgeTypeId type, const std::string& column) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -27,8 +27,8 @@ struct ByteRange {
   uint64_t length = 0;
 };
 
-// Writes one object. Nothing is visible under its key before Commit succeeds. Destroying the writer without Commit
-// leaves nothing behind. Not thread-safe.
+// Writes one object, of which nothing is visible before Commit succeeds. Destroying the writer without Commit leaves
+// nothing behind. Not thread-safe.
 class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;

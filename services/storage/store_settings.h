@@ -28,7 +28,7 @@ struct S3CredentialSettings {
   telemetry::Secret secret_access_key, session_token;
   std::string shared_file;          // if set, must exist and have the profile
   std::string default_shared_file;  // ~/.aws/credentials: used if it exists and has the profile's keys
-  std::string config_file;          // ~/.aws/config: used if default_shared_file is not, under the same conditions
+  std::string config_file;          // ~/.aws/config: likewise, if default_shared_file is not used
   std::string profile = "default";
   std::string web_identity_token_file, role_arn, role_session_name;
   std::string sts_endpoint;                         // empty: the AWS endpoint of the region

@@ -286,8 +286,8 @@ void AdminServer::Impl::Drop(Connection& connection) {
   connection.done = true;
 }
 
-// Drops the oldest connection. Connections that wait for readiness are probes of the kubelet; drops one of them only if
-// there is no other connection.
+// Drops the oldest connection that does not wait for readiness, or the oldest one if all wait: those that wait are
+// probes of the kubelet.
 void AdminServer::Impl::DropOldest() {
   const auto other = std::find_if(connections_.begin(), connections_.end(), [](const Connection& connection) {
     return !connection.awaits_ready && !connection.done;

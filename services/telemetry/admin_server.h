@@ -10,8 +10,8 @@
 // Guarantees: the server uses one thread, limits the number of connections and the bytes of each request, and drops a
 // connection whose request or response takes longer than connection_deadline. A slow or half-open peer therefore
 // occupies a slot for seconds and never blocks the port: when all slots are in use, the oldest connection is dropped.
-// At most eight requests for /readyz?wait are held open at a time; they are dropped only if there are no other
-// connections. Further ones get the response of /readyz.
+// At most eight requests for /readyz?wait are held open at a time; further requests for it get the response of /readyz.
+// A connection with a held request is dropped to free a slot only if there are no other connections.
 //
 // Limitations: by default there is no TLS and no authentication. Bind to loopback or restrict access with a network
 // policy; or serve /metrics on a separate server, with `open_channel` and `guard`. Status providers and the liveness
@@ -68,11 +68,11 @@ class AdminServer {
   // Makes /readyz return 503 and `reason`.
   void SetNotReady(const std::string& reason);
   // Sets a function that returns why the process should be restarted, such as a lease that is held but not renewed, or
-  // "" if it is alive. By default and with nullptr, /livez always returns "ok". The previous check does not run anymore
-  // when this function returns.
+  // "" if the process is alive. By default and with nullptr, /livez always returns "ok". Once SetLivenessCheck has
+  // returned, the previous check does not run anymore.
   void SetLivenessCheck(std::function<std::string()> check);
   // Sets a function that returns the text of a JSON object for /status. By default and with nullptr, /status returns
-  // {}. The previous provider does not run anymore when this function returns.
+  // {}. Once SetStatusProvider has returned, the previous provider does not run anymore.
   void SetStatusProvider(std::function<std::string()> provider);
 
  private:

@@ -80,8 +80,7 @@ struct LogOptions {
   std::vector<Field> process_fields;  // on every line: {"role", "trainer"}, {"rank", 0}
 };
 
-// Sets the options of all loggers. Call it once, in main, before threads start. Without it, the defaults of LogOptions
-// apply.
+// Sets the options of Log. Call it once, in main, before threads start. Without it, the defaults of LogOptions apply.
 void InitializeLogging(LogOptions options);
 
 // Writes one line to stderr and flushes it. Thread-safe; never fails. `message` is a constant; variable parts are

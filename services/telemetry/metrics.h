@@ -68,8 +68,9 @@ class Histogram {
 // from 1 ms to about 1 s.
 std::vector<double> ExponentialBuckets(double first, double factor, int count);
 
-// Thread-safe. Adding the same name and labels again returns the same metric. A name that violates the rules above or
-// is used for two kinds of metrics is a bug and ends the process.
+// Thread-safe. Adding the same name and labels again returns the same metric. A name is a bug and ends the process if
+// it has none of the prefixes above, has characters other than a-z, 0-9 and _, ends in _, lacks _total for a counter or
+// has it for another metric, or is used for two kinds of metrics.
 class MetricRegistry {
  public:
   MetricRegistry();
@@ -90,8 +91,8 @@ class MetricRegistry {
   // updates, and the version (espalier_build_info).
   void AddProcessMetrics();
   // Makes every call of Serialize call `refresh` first, to set gauges whose values are read on demand. Destroying the
-  // returned object unregisters `refresh`, after a call of it in progress has returned. `refresh` may use handles but
-  // must not call the registry. The registry must outlive the returned object.
+  // returned object waits until `refresh` is not running, and then unregisters it. `refresh` may use handles but must
+  // not call the registry. The registry must outlive the returned object.
   [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 
   // Returns all metrics in the Prometheus text format, version 0.0.4.

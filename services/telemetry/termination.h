@@ -18,7 +18,7 @@ constexpr size_t kMaxTerminationBytes = 4096;
 
 struct TerminationMessage {
   struct Partition {
-    std::string hash;  // the partitioning's key
+    std::string hash;  // the partition key
     uint64_t bytes = 0;
     double cut = 0;  // number of edges between partitions, divided by the number of all edges
   };
@@ -27,7 +27,7 @@ struct TerminationMessage {
   std::string message;
   std::optional<Partition> partition;
   std::vector<Field> metrics;      // at the end of the run ("testAccuracy")
-  std::string script_sha256 = {};  // of the program's script; empty if no script was read
+  std::string script_sha256 = {};  // of the script of trainers.program; only from `espalier fetch-script`
 };
 
 // "Done", "BadDocument", "BadInput", "Internal", "Unavailable", "Stopped", "NotPermitted"

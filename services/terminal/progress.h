@@ -47,11 +47,11 @@ class Progress {
   // Like Update, but with the given remaining time; nullopt: none is shown.
   void Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds);
   // Like Update, with the fraction from `meter` and the phase's average rate ("45.1 MB/s") as the detail. While the
-  // meter has counted nothing, shows the elapsed time instead.
+  // meter has counted nothing, shows the elapsed time instead, from one second on.
   void Update(const WorkMeter& meter);
   // Draws the final state of a phase's bar without regard to the redraw interval. Prints no line in kLines.
   void UpdateLast(const WorkMeter& meter);
-  // Ends the phase and prints `line`, such as "partitioned in 2 s: 2 partitions ...".
+  // Clears the bar and prints `line`, the last one of the phase, such as "partitioned in 2 s: 2 partitions ...".
   void End(const std::string& line);
   // Clears the bar and prints `line`, which stays on the terminal.
   void Note(const std::string& line);

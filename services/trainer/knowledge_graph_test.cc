@@ -173,7 +173,7 @@ TEST(KnowledgeGraphTest, RefusesJobsThatDoNotFitTheGraph) {
   job.training.task.edge_type = "next";
   EXPECT_TRUE(RunSmall(source, job).ok());
   job.training.task.reverse_edge_type = "twice";
-  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("omit one of them"));
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("omit one of the two fields"));
 }
 
 TEST(LinkPlanTest, RelationAndReverseAreMutual) {

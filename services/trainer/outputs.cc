@@ -131,7 +131,7 @@ Status Outputs::PutFile(const std::string& name, const std::string& kind, const 
   return Status();
 }
 
-// The keys of `files` are those in the store; the manifest has keys below the job's prefix.
+// The keys of `files` include the job's prefix; those of the manifest do not.
 void Outputs::AddFiles(const std::vector<format::OutputFile>& files) {
   for (format::OutputFile file : files) {
     if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);

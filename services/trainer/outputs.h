@@ -1,13 +1,13 @@
 // The output files of a run (docs/outputs.md), below results/<incarnation>/ in the job's prefix:
 //   metrics.jsonl                 one line per epoch, appended when the epoch ends
-//   tensorboard/events...         the same numbers for TensorBoard
+//   tensorboard/events...         loss, learning rate, validation metric and seconds, for TensorBoard
 //   model/last.safetensors        parameters and buffers after the last step
 //   model/best.safetensors        the best model: parameters and buffers with the best validation metric; without
 //                                 validation metrics or with learnable rows, those after the last step
 //   model/best.pt                 the best model as TorchScript, if requested and possible
 // node_results.h and edge_results.h describe embeddings/, predictions/ and logits/. result.json and manifest.json are
-// directly below the prefix. The manifest commits the outputs: it is written after all files that it lists, and it
-// exists only if the run has succeeded.
+// directly below the prefix. The manifest commits the outputs: it is written after all files that it lists, and only
+// if the run has succeeded.
 #pragma once
 
 #include <map>
@@ -60,7 +60,7 @@ std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts);
 // Writes the output files. Only rank 0 has an instance. Owned by one thread.
 class Outputs {
  public:
-  // Removes the files of an earlier run of the same incarnation and creates metrics.jsonl and the event file.
+  // Removes the files of an earlier run with the same incarnation number, and creates metrics.jsonl and the event file.
   // FailedPrecondition if a newer incarnation has committed its outputs.
   static Result<std::unique_ptr<Outputs>> Open(storage::StoreLocation to, RunFacts facts);
 

@@ -450,7 +450,7 @@ class TrainerRun {
   std::optional<ChosenNodes> chosen_nodes_;  // on rank 0; nullopt: all nodes
   NodeResultFiles node_results_;             // on rank 0
   NodeResultFiles edge_results_;             // on rank 0
-  // Set after each checkpoint, when the history should also be uploaded. Atomic, because the thread that uploads
+  // Set by each checkpoint: RecordEpoch then also uploads the history. Atomic, because the thread that uploads
   // checkpoints sets it.
   std::atomic<bool> history_due_ = false;
   Status history_status_;  // the first error of writing metrics.jsonl, the event file or the audit record

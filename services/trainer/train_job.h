@@ -26,7 +26,7 @@ namespace espalier::trainer {
 struct TrainOptions {
   std::string graph_name;               // recorded in results; empty: the document's URI
   storage::StoreLocation output;        // the job's prefix, below which rank 0 writes (outputs.h); no store: no output
-  storage::StoreLocation model;         // the initial model's file (storage::LocateFile); no store: a new model
+  storage::StoreLocation model;         // file of spec.training.model.uri (storage::LocateFile); no store: a new model
   storage::StoreLocation chosen_nodes;  // nodes whose results are written (chosen_nodes.h); no store: all
   std::string audit_path;               // file for this rank's record of its mini-batches; empty: none
   storage::StoreLocation checkpoints;   // the run's own checkpoints; no store: none are written, nor read from here
@@ -37,7 +37,8 @@ struct TrainOptions {
   std::vector<std::string> warnings;  // of the caller, for example about the document; added to TrainOutcome::warnings
 
   // Chunk sizes, on which the last bits of results depend: nodes that are computed at once (0: ChooseChunkNodes), and
-  // edges or candidates that are scored at once. The draws of sampled evaluations depend on the first, too.
+  // edges or candidates that are scored at once. The draws of sampled evaluations depend on inference_chunk_nodes,
+  // too.
   uint64_t inference_chunk_nodes = 0;
   uint64_t scoring_chunk = 4096;
 
@@ -52,8 +53,7 @@ struct TrainOptions {
 };
 
 // The result of a run. All ranks have the same values, except durations, `checkpoints`, `feature_cache`, `device_rows`
-// and the warnings from TrainOptions. The kept model is that of the best epoch or, with learnable rows, of the last
-// epoch.
+// and the warnings from TrainOptions. The kept model is that of loop.model_epoch.
 struct TrainOutcome {
   LoopResult loop;                   // best_state is empty, because it has been loaded into the model
   std::optional<double> validation;  // the job's metric on the validation part; nullopt: not measured or undefined

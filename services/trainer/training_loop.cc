@@ -242,7 +242,7 @@ class Loop {
     return snapshots_.SaveLast(*std::move(snapshot));
   }
 
-  // Blocks all ranks until rank 0 has finished the previous checkpoint and freed its rows.
+  // Blocks all ranks until rank 0 has finished the previous checkpoint and freed its learnable rows, if it has any.
   Status WaitForSnapshotSlot() {
     const auto wait = [this]() -> Result<bool> {
       observer_.OnProgress();
@@ -348,7 +348,7 @@ class Loop {
   }
 
   // Undoes a step whose Update has not run. Only buffers (running statistics) must be restored, because parameters
-  // change in Update.
+  // change only in Update.
   Status RollBackStep() {
     NamedTensors state = GetParameters(model_);
     state.insert(state.end(), buffers_before_.begin(), buffers_before_.end());
@@ -444,7 +444,7 @@ class Loop {
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
     const bool is_best = early_stopping_.Record(report_.epoch, *report_.validation);
-    // Earlier values of learnable rows are not kept, so a job that has them returns the last epoch's model.
+    // With learnable rows, the loop returns the last epoch's model, because earlier values of the rows are not kept.
     if (is_best && options_.learnable == nullptr) RETURN_IF_ERROR(KeepBestModel(report_.epoch));
     if (early_stopping_.should_stop() && !is_last) result_.end = LoopEnd::kEarlyStopping;
     return Status();

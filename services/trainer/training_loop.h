@@ -4,8 +4,8 @@
 //
 //   flags:  stop    a rank has received a stop request: all ranks stop after this step. If the request has cancelled a
 //                   mini-batch, all ranks roll the step back and stop before it; with learnable rows, or if the
-//                   model's buffers exceed 16 MiB, they fail instead. During an evaluation they stop at the next point
-//                   where they exchange statuses.
+//                   model's buffers exceed 16 MiB, they fail instead. If the request arrives during an evaluation, all
+//                   ranks stop at the next point of the evaluation where they exchange statuses.
 //           save    rank 0 requests a snapshot of the state after this step
 //           failed  a rank could not get its mini-batch or the learnable rows: it uses an empty mini-batch, so that the
 //                   collective operations of all ranks still match; then all ranks return that rank's error
@@ -46,7 +46,8 @@ struct LoopOptions {
   TrainingObserver* observer = nullptr;
   std::function<void(const EpochReport&)> on_epoch;  // may be empty; not called for epochs that `start` contains
   PhaseTracker phases = {};
-  // May be empty. Called on every rank after the first epoch of this call, if no mini-batch of any rank had an edge.
+  // May be empty. Called on every rank after the first epoch that this loop runs, if none of the epoch's mini-batches
+  // had an edge on any rank.
   std::function<void()> on_no_edges;
 };
 

@@ -29,16 +29,16 @@ class TrainingObserver {
   // Called before and after each computation within a step. In between, this thread calls no server.
   virtual void OnComputeBegin() {}
   virtual void OnComputeEnd() {}
-  // Called several times per chunk of an evaluation between epochs, and once when the training loop has ended. Also
-  // called on rank 0 for each piece of learnable rows that is copied or restored, and before each wait for a snapshot
-  // slot.
+  // Called at least once per chunk of an evaluation between epochs, and once when the training loop has ended without
+  // an error. Also called on rank 0 for each piece of learnable rows that is copied or restored, and every second while
+  // rank 0 waits until the previous checkpoint is finished.
   virtual void OnProgress() {}
   // Called when a stop request takes effect: the trainer sends no further requests for training to servers. Requests of
   // prefetched mini-batches may still be in flight.
   virtual void OnStopped() {}
-  // Called when the last checkpoint after a stop request is saved, and after any error of the training loop.
-  // Mini-batches in flight are then no longer needed. If the run continues, OnProgress follows once no mini-batch is in
-  // flight.
+  // Called when the training loop ends early: after a stop request, once the last checkpoint (if any) is saved, or with
+  // an error. Mini-batches in flight are then no longer needed. After a stop request, OnProgress follows once no
+  // mini-batch is in flight.
   virtual void OnSaved() {}
   // Called on rank 0 for each checkpoint, on the thread that uploads it.
   virtual void OnCheckpoint(const CheckpointReport&) {}

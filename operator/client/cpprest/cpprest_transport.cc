@@ -29,7 +29,8 @@ Status CheckMaySend(Deadline deadline, const std::stop_token& stop) {
 // request would receive them as the start of its response.
 bool CanReuseConnection(const HttpResponse& head) { return head.Header("Trailer").empty(); }
 
-// Returns the connection to the pool at the end of the response, and closes it in all other cases.
+// The lines of a response. Puts the connection back into the pool after a complete response without trailers; otherwise
+// the connection is closed.
 class CpprestLineStream final : public LineStream {
  public:
   CpprestLineStream(Answer answer, std::shared_ptr<ClientPool> pool)
@@ -81,8 +82,8 @@ class CpprestTransport final : public HttpTransport {
                                    LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
   Result<Credentials> GetCredentials(Deadline deadline);
   Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
-  // Prevents the reuse of all connections if the failure may concern them too. Returns the status with the endpoint in
-  // its message.
+  // Prevents the reuse of all current connections unless the failure concerns only one request. Returns the status with
+  // the endpoint in its message.
   Status HandleFailure(Status status);
 
   const CpprestOptions options_;

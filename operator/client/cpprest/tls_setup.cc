@@ -1,7 +1,7 @@
-// All settings of the context are made here. Of cpprestsdk's settings for verification only SSL_VERIFY_NONE still has
-// an effect: the certificate store is replaced, and verification runs in VerifyPeer, which does not call cpprestsdk's
-// verify callback. The expected name is a verify parameter of OpenSSL, and SNI is sent from an info callback at the
-// start of the handshake.
+// The settings made here replace those of cpprestsdk: the certificate store is another one, and verification runs in
+// VerifyPeer, which does not call cpprestsdk's verify callback. Only SSL_VERIFY_NONE still has an effect if cpprestsdk
+// sets it. The expected name is a verify parameter of OpenSSL, and SNI is sent from an info callback at the start of
+// the handshake.
 #include "operator/client/cpprest/tls_setup.h"
 
 #include <arpa/inet.h>

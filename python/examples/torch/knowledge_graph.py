@@ -17,7 +17,7 @@ import espalier as ep
 
 # [example]
 def shared(negatives):
-    """Yields (begin, end) of the edges of a batch that share their negatives, [edges, count]."""
+    """Yields (begin, end) of each run of edges that share their negatives, an array [edges, count]."""
     ends = np.flatnonzero((negatives[1:] != negatives[:-1]).any(axis=1)) + 1
     return zip([0, *ends], [*ends, len(negatives)])
 

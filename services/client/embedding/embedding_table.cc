@@ -39,14 +39,14 @@ void CopyToFloats(const Tensor& rows, std::span<float> out) {
 
 }  // namespace
 
-// Thread-safe. The completion may arrive after the table is destroyed.
+// Thread-safe. Put may be called after the table is destroyed.
 class EmbeddingTable::Acknowledgment {
  public:
   void Put(Status status) {
     MutexLock lock(&mutex_);
     status_ = std::move(status);
   }
-  // Blocks until the completion arrives and returns its status. Returns nullopt if the wait ends first.
+  // Blocks until Put is called and returns its status. Returns nullopt if the wait ends first.
   std::optional<Status> Await(const Deadline& deadline) {
     MutexLock lock(&mutex_);
     mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return status_.has_value(); });

@@ -10,12 +10,12 @@
 //   ...                                                                        // gradients: float [N, 64]
 //   RETURN_IF_ERROR(table->Step(ids, gradients, /*learning_rate=*/0.01));
 //
-// Rows are stored on the graph servers, each on the server that owns its node or edge. In step t every rank reads the
-// rows that it needs at version t and sends their gradients. The owner of a row combines the gradients of all ranks and
-// applies the optimizer once, which produces version t + 1 (sampler/access/partition_embeddings.h). Step sends in the
-// background: it waits only until the gradients of the previous step are acknowledged. A read waits until the servers
-// have the version that it reads. A step is complete when all ranks have called Step, with or without gradients; a rank
-// that is ahead waits in its next step.
+// Rows are stored on the graph servers: the row of a node or edge on the server that owns it, own rows in equal parts
+// on all servers. In step t every rank reads the rows that it needs at version t and sends their gradients. The owner
+// of a row combines the gradients of all ranks and applies the optimizer once, which produces version t + 1
+// (sampler/access/partition_embeddings.h). Step sends in the background: it waits only until the gradients of the
+// previous step are acknowledged. A read waits until the servers have the version that it reads. A step is complete
+// when all ranks have called Step, with or without gradients; a rank that is ahead waits in its next step.
 //
 // Guarantees: the rows depend neither on which rank calls Step first nor on repeated messages. With one rank the rows
 // have the same bits under every partitioning. The initial value of an element depends only on (seed, row space, name,

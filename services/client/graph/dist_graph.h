@@ -37,7 +37,7 @@ struct FrontierRelation {
   EdgeTypeId edge_type;
   std::vector<GlobalNodeId> destinations;  // [D] seeds of the edge type's destination type
   std::vector<uint64_t> offsets;           // [D + 1] edges of destination i: [offsets[i], offsets[i + 1])
-  std::vector<GlobalNodeId> sources;       // [E] within a destination in the order of the stored in-edges
+  std::vector<GlobalNodeId> sources;       // [E] those of a destination in the order of its stored in-edges
   std::vector<GlobalEdgeId> edge_ids;      // [E]; empty unless DrawOptions::want_edge_ids is set
 };
 // Result of one hop.
@@ -184,14 +184,14 @@ class DistGraph {
                            std::optional<Deadline> deadline = {}) const;
 
   // Calls a function of a server plugin (docs/server-plugins.md) and returns its response. `function` is
-  // "plugin/function". CallFunction calls it on the server of one partition; CallFunctionEverywhere calls it on the
-  // servers of all partitions concurrently with the same request and returns responses in partition order, or the first
-  // error. Unimplemented: there is no such function; the message lists the existing functions. If a server cannot be
-  // reached, the call is retried only if the function is idempotent or changes tensors. For other functions, after
-  // Unavailable or DeadlineExceeded the function may or may not have run.
+  // "plugin/function". CallFunction calls it on the first server of one partition; CallFunctionEverywhere calls it on
+  // the first servers of all partitions concurrently with the same request and returns responses in partition order, or
+  // the first error. Unimplemented: there is no such function; the message lists the existing functions. If a server
+  // cannot be reached, the call is retried only if the function is idempotent or changes tensors. Any other function
+  // may or may not have run if the call returns Unavailable or DeadlineExceeded.
   //
   // A function that changes tensors must be called with TensorEffect::kChanges, every other function with kNone
-  // (InvalidArgument otherwise). With kChanges the function runs exactly once on each server, or at most once if a
+  // (InvalidArgument otherwise). With kChanges the function runs exactly once per partition, or at most once if a
   // connection error or a timeout is returned. If the call's message arrives after the call has ended, and the server
   // has applied a later change by this program, the message has no effect. FailedPrecondition: the function returned
   // it, or the function has run but its response is lost. The call and this program's writes to the same server share a
@@ -211,9 +211,9 @@ class DistGraph {
   std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
   // Returns the default deadline of calls: the context's call_timeout from now.
   Deadline CallDeadline() const { return Deadline::After(context_.call_timeout).OrStop(stop_); }
-  // Returns a handle whose CallDeadline also ends when `stop` is requested; `stop` replaces this handle's stop. Use it
-  // to stop functions that take a graph but no deadline. Objects that such functions return, for example a DistTensor,
-  // keep the handle and its stop.
+  // Returns a copy of this handle with `stop` as its only stop: the copy's CallDeadline also ends when `stop` is
+  // requested. Use the copy to stop functions that take a graph but no deadline. Objects that such functions return,
+  // for example a DistTensor, keep the copy and its stop.
   DistGraph WithStop(std::stop_token stop) const {
     DistGraph graph = *this;
     graph.stop_ = std::move(stop);

@@ -27,7 +27,7 @@ class CollatedBatches {
   using Collate = std::function<Result<T>(sampler::MiniBatch, const Deadline&)>;
 
   // `source` must outlive this object. `call_timeout` bounds the wait for one batch and, separately, its collation.
-  // `collate` is called on the background thread, for one batch at a time.
+  // `collate` is called on the background thread of the epoch's Prefetcher, for one batch at a time.
   CollatedBatches(std::chrono::milliseconds call_timeout, sampler::MiniBatchSource& source, uint32_t batches_ahead,
                   Collate collate)
       : call_timeout_(call_timeout),
@@ -71,8 +71,8 @@ class CollatedBatches {
   // and after an earlier call has returned an error. FailedPrecondition: no epoch was started.
   Result<std::optional<T>> Next() { return NextBefore(Deadline::Never()); }
   // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
-  // was requested. After either, the caller may request the batch again. A query of the batch can fail with the same
-  // codes; this is an error as in Next, and later calls return nullopt.
+  // was requested. After either, the caller may request the batch again. A query of the batch may also fail with one
+  // of these codes; the epoch has then ended, and later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     RETURN_IF_ERROR(CheckSameProcess());
     const std::shared_ptr<Epoch> current = Current();

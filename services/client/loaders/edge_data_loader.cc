@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// Returns the plan for edges of these types with one trainer; the caller may set the trainers, the rank and the split.
+// Returns a plan of one trainer for edges of these types; the caller may set the trainers, the rank and the split.
 Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<EdgeTypeId>& types,
                                     const EdgeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("data loader: batch size 0, expected at least 1");

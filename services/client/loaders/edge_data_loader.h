@@ -51,20 +51,22 @@ struct EdgeLoaderOptions {
   // kUniform with a count of 0 means no negatives, for edge classification and regression.
   sampler::NegativeSpec negatives;
   // Excludes the seed edges and their reverses (reverse_types) from sampling in every hop. Edges are compared by their
-  // endpoints, so edges parallel to a seed edge are excluded too. They are excluded before sampling, so other edges
-  // fill the fan-out. (DGL's exclude='self' and 'reverse_types'.) For a split, or a list that is the same on all ranks,
-  // the seed edges of all ranks in the step are excluded; with an EdgeShare, only those of this rank.
+  // endpoints, so edges parallel to a seed edge are excluded too. Exclusion precedes sampling, so other edges fill the
+  // fan-out. (DGL's exclude='self' and 'reverse_types'.) For a split, or a list that is the same on all ranks, the seed
+  // edges of all ranks in the step are excluded; with an EdgeShare, only those of this rank.
   bool exclude_batch = true;
   // Key: an edge type of the loader. Value: the edge type that has the same edges with source and destination swapped,
   // which may be the key itself.
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // sampling threads in this process; collate runs on an additional thread
-  uint32_t batches_ahead = 2;      // number of prefetched batches, at least 1
-  bool want_edge_ids = false;      // whether blocks contain the ids of sampled edges
+  // At least 1: number of batches that are sampled ahead (with kSamplers, by each sampler process), and number of
+  // batches that `collate` converts ahead.
+  uint32_t batches_ahead = 2;
+  bool want_edge_ids = false;  // whether blocks contain the ids of sampled edges
   // Requests the ids of the seed edges in LinkSeeds::edge_ids; for loaders with one edge type. A list must have ids if
   // this is set; a loader over a list with ids returns them even if it is not set. For a split without edge numbers
-  // (docs/graph-formats.md), each pair of nodes must be exactly one edge of the graph.
+  // (docs/graph-formats.md), the graph must have exactly one edge between the endpoints of each seed edge.
   bool want_pair_ids = false;
   // Labels and other columns of the seed edges, returned in LinkSeeds::rows; for loaders with one edge type. For a
   // split: columns of the graph, for the edges that the split refers to (docs/edge-tasks.md). For a list: columns of
@@ -118,9 +120,9 @@ class EdgeDataLoader {
   // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch
   // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
-  // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
-  // was requested. After either, the caller may request the batch again. A query of the batch can fail with the same
-  // codes; this is an error as in Next, and later calls return nullopt.
+  // Like Next, but returns DeadlineExceeded when the deadline has passed, and Cancelled when its stop was requested.
+  // The caller may then request the batch again. A failed query of the batch may have the same code; then all later
+  // calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

@@ -31,7 +31,7 @@ struct FeatureCacheOptions {
   // change.
   std::vector<std::pair<NodeTypeId, std::string>> columns;
   // Limit in bytes, at least 1, for the cached rows, their index, and the node ids of the mini-batches that are sampled
-  // ahead. These mini-batches themselves may take as many bytes again.
+  // ahead. These mini-batches themselves may take another `memory_bytes`.
   uint64_t memory_bytes = 0;
   uint32_t steps = 32;  // 1 to 1000: mini-batches sampled ahead of the one whose rows are read
 };
@@ -53,10 +53,10 @@ class FeatureCache {
                                 const Deadline& deadline);
 
   // Returns the number of rows that were found in the cache and the number that were fetched from servers, over all
-  // mini-batches before the newest one, and the bytes of these rows. Thread-safe.
+  // mini-batches before the one that is being collated, and the bytes of these rows. Thread-safe.
   sampler::RowCacheCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns how many of the FeatureCacheOptions::memory_bytes were in use at the end of the mini-batch before the
-  // newest one. Thread-safe.
+  // Returns how many of the FeatureCacheOptions::memory_bytes were in use after the last mini-batch that counts()
+  // includes. Thread-safe.
   uint64_t held_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For loaders: returns a source of the same mini-batches that samples ahead for `cache`. It owns `source` and a

@@ -104,9 +104,9 @@ class NodeDataLoader {
   // Blocks until the batch of the next step is ready and returns it. Returns nullopt after the last batch of the epoch
   // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
-  // Like Next, but waits no longer than the deadline. DeadlineExceeded: the deadline has passed. Cancelled: its stop
-  // was requested. After either, the caller may request the batch again. If a query of the batch failed with one of
-  // these codes, later calls return nullopt.
+  // Like Next, but returns DeadlineExceeded when the deadline has passed, and Cancelled when its stop was requested.
+  // The caller may then request the batch again. A failed query of the batch may have the same code; then all later
+  // calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

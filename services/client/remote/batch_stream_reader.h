@@ -28,8 +28,8 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
   // Blocks until a message arrives, returns it and grants a credit. After the last message of an ended stream, returns
-  // the status of the stream, which is never OK (Cancelled if the stop of the peer was requested). If the wait ends
-  // first, returns DeadlineExceeded, or Cancelled if the deadline's stop was requested; the stream then stays open.
+  // the status of the stream, which is never OK (Cancelled if rpc::Peer::stop was requested). If the wait ends first,
+  // returns DeadlineExceeded, or Cancelled if the deadline's stop was requested; the stream then stays open.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether Next will return the status of the ended stream.
   bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {

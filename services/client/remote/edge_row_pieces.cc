@@ -18,8 +18,8 @@ namespace espalier::client {
 namespace {
 
 constexpr const char* kGatherEdgeRows = "/espalier.graph.v1.GraphStore/GatherEdgeRows";
-// Assumed size of a row for the first call. The first response still fits into a message if rows are several times as
-// large.
+// Assumed size of a row for the first call. The first response still fits into a message if rows have several times
+// this size.
 constexpr size_t kGuessedRowBytes = size_t{16} << 10;
 
 // State shared by all calls of a query.

@@ -58,7 +58,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns how often a sampler has taken over the steps of another one since this object was created.
+  // Returns how often the steps of one sampler were moved to the next one since this object was created. Includes moves
+  // to samplers that could not be reached either.
   uint64_t num_takeovers() const { return num_takeovers_; }
 
  private:
@@ -71,7 +72,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan, sampler::SamplingSpec spec,
                         const RemoteMiniBatchOptions& options);
   void OpenStream(Lane& lane, uint32_t step);
-  // Moves the lane to the next sampler. `is_first`: the first move for the current step, which is logged.
+  // Moves the lane to the next sampler. `is_first`: the first move in a call of Next; only this move is logged.
   void TakeOver(Lane& lane, const Status& reason, bool is_first);
   void CloseStreams();
   // Returns the message of the next step.

@@ -1,7 +1,7 @@
 // Each query encodes a request, sends it in one call (rpc/call.h) or in pieces (call_window.h), and validates the
-// dtypes, shapes and ids of the response, because a response is untrusted input. Callbacks capture shared state instead
-// of the RemotePartition, so a pending query does not depend on its lifetime. For sampling, the size of a response is
-// only estimated: if the server refuses a piece because its response would be too large, RequestPieces requests the two
+// dtypes, shapes and ids of the response, because a response is untrusted input. Callbacks capture shared state, so a
+// pending query does not depend on the lifetime of the RemotePartition. For sampling, the size of a response is only
+// estimated: if the server refuses a piece because its response would be too large, RequestPieces requests the two
 // halves instead, until every response has arrived.
 #include "services/client/remote/remote_partition.h"
 

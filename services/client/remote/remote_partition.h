@@ -3,8 +3,9 @@
 // Queries with large responses are split into pieces of about reply_bytes_per_call, a few of them in flight at a time.
 // The in-degrees of sampled nodes are not known in advance: if the response to a piece is too large, the piece is
 // halved, down to single nodes. Rows of nodes are copied once, from the message to their place in the caller's buffer.
-// Calls are retried until the deadline while the server cannot be reached, for example during a restart. With several
-// replicas, immutable data is read from any replica and mutable data from the one replica that holds it.
+// Calls are retried until the deadline while the server cannot be reached, for example during a restart;
+// remote_functions.h describes which calls of plugin functions are retried. With several replicas, immutable data is
+// read from any replica and mutable data from the one replica that holds it.
 #pragma once
 
 #include <memory>

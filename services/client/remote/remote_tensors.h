@@ -22,8 +22,8 @@ struct RemoteTensorOptions {
 
 // Thread-safe. Pending queries do not depend on the lifetime of this object. Calls are retried until the deadline while
 // the server cannot be reached. Every change has a number, so the server applies it once even if its message arrives
-// repeatedly. A message that arrives after its call has ended has no effect once the server has applied a later change
-// of this client.
+// repeatedly. A message that arrives after its call has ended has no effect once the server has applied a change that
+// this client began after the end of that call.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
   // `changes` assigns the numbers of all changes that this client makes on the server of `peer`, including changes by

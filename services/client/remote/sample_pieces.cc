@@ -11,8 +11,8 @@
 namespace espalier::client {
 namespace {
 
-// In-degree that is assumed if a destination's full neighborhood is requested. LABOR reads all in-edges of a
-// destination to sample a few, so its pieces are limited by this work instead of by the size of the response.
+// In-degree that is assumed if a destination's full neighborhood is requested. With LABOR it is assumed unless the
+// fan-out is larger: LABOR reads all in-edges of a destination to sample a few, and this work limits its pieces.
 constexpr uint64_t kAssumedDegree = 64;
 
 // Returns the estimated size of the response for one destination of a relation.

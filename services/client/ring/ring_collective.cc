@@ -1,10 +1,11 @@
-// Every message is a segment with at most kSegmentBytes bytes of values. Its header has the number and size of the
-// operation and the segment's offset, so a rank detects if the previous rank executes another operation. ring_link.h
-// describes the connections and their errors, ring_collective.h the order of summation.
+// Every message of an operation is a segment with at most kSegmentBytes bytes of values. Its header has the number and
+// size of the operation and the segment's offset, so a rank detects if the previous rank executes another operation.
+// ring_link.h describes the connections and their errors, ring_collective.h the order of summation.
 //
-// Segments are sent from the memory of the operation's values and received into it. Partial sums replace a rank's own
-// values, which are not needed after the addition. The sums over all ranks replace the partial sums; they arrive only
-// after the rank has sent its partial sums. Only values that this rank has to add are received into a buffer.
+// Segments are sent from the memory of the operation's values and received into it; only values that this rank has to
+// add are received into a buffer instead. Partial sums replace a rank's own values, which are not needed after the
+// addition. The sums over all ranks replace the partial sums; they arrive only after the rank has sent its partial
+// sums.
 #include "services/client/ring/ring_collective.h"
 
 #include <algorithm>
@@ -21,8 +22,8 @@ namespace {
 constexpr char kContext[] = "collective operation of the trainers";
 // Large enough to amortize the cost of a message, small enough that received values are added in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{256} << 10;
-// Two ranks exchange arrays of at most this many segments. For larger arrays it is faster if one rank adds all values
-// and sends the sums back.
+// The ranks of a group of two exchange arrays of at most this many segments. For larger arrays it is faster if one rank
+// adds all values and sends the sums back.
 constexpr size_t kMaxExchanged = 4;
 
 template <class T>

@@ -7,13 +7,14 @@
 // Algorithm: every element is summed as ((x0 + x1) + x2) + ... Rank 0 sends its values in segments to rank 1. Each rank
 // adds its own values and sends the partial sums to the next rank. The last rank computes the sums and sends them
 // around the ring. The sums therefore have the same bits on every rank, in every run with the same world size, and in
-// the in-process collective. Two ranks with few values exchange them instead, and both compute the same sums. Segments
-// are pipelined: all links are busy at the same time, and each link carries the bytes of an operation at most twice.
+// the in-process collective. With two ranks, small arrays are exchanged instead, and both ranks compute the sums.
+// Segments are pipelined: all links are busy at the same time, and each link carries the bytes of an operation at most
+// twice.
 //
 // Failures: if a peer is killed, the other ranks get Unavailable promptly. If its host vanishes, they get Unavailable
-// after RingOptions::host_timeout. If the peer is suspended, they get DeadlineExceeded at the deadline. In all cases
-// every rank closes its connections, so that no rank waits for a failed rank. The values of a failed operation are
-// undefined.
+// after RingOptions::host_timeout. If the peer is suspended, they get DeadlineExceeded at the deadline, or Unavailable
+// if the deadline of another rank passes earlier. In all cases every rank closes its connections, so that no rank
+// waits for a failed rank. The values of a failed operation are undefined.
 #pragma once
 
 #include <memory>

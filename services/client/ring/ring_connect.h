@@ -19,7 +19,7 @@ Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls*
 
 // Sends a request to rank 0 and returns its response. Blocks until rank 0 responds: when all ranks have joined, or with
 // an error. Retries and errors are those of ConnectToRank; a response with the code Unavailable is retried too. Rank 0
-// also returns the other errors of RingRendezvous::Join, and Aborted if the same rank has sent a newer request.
+// also returns the other errors of RingRendezvous::Join, and Aborted if this rank has sent a newer request.
 Result<collective::v1::JoinResponse> JoinAtRank0(const std::string& address, const collective::v1::JoinRequest& request,
                                                  RingTls* tls, const RingWait& wait);
 

@@ -1,4 +1,4 @@
-// Drive alternates between sending and receiving and polls when neither is possible. Receiving needs only the memory of
+// Drive alternates between sending and receiving and waits when neither is possible. Receiving needs only the memory of
 // the operation, so a rank never stops receiving because it cannot send, and the ring cannot deadlock. The first error
 // is kept in error_, ends both connections and is returned by every later operation.
 //
@@ -24,8 +24,8 @@ using collective::v1::Greeting;
 // How long a failed rank tries to notify its neighbors, so that they do not continue an operation that has failed here.
 constexpr std::chrono::milliseconds kNotifyTimeout(200);
 constexpr size_t kMaxEndBytes = 2 * rpc::kMaxStatusMessageBytes;
-// Limit of the payload bytes that Drive sends or receives at a time: small enough that the bytes of both directions
-// stay in the processor's cache until they are received, if neighbors share a host.
+// Limit of the payload bytes that Drive sends or receives at a time: small enough that, if neighbors share a host, the
+// bytes of both directions stay in the processor's cache until they are received.
 constexpr size_t kPieceBytes = size_t{256} << 10;
 // PollUntil polls without a pause for this time, because short operations end within it.
 constexpr double kBusyPollSeconds = 0.001;

@@ -4,10 +4,10 @@
 //   previous rank == segments ==> ReceiveHeader, ReceivePayload
 //                                             Send, Flush == segments ==> next rank
 //
-// There is no background thread: the thread that calls an operation sends and receives. Between operations, received
-// bytes stay in the kernel. An error ends both connections and thereby propagates around the ring; messages that were
-// sent before the error still arrive. A rank that leaves sends the number of operations that it has finished, so that
-// its neighbors can finish these operations too.
+// There is no background thread: the thread that runs a collective operation sends and receives. Between operations,
+// received bytes stay in the kernel. An error ends both connections and thereby propagates around the ring; messages
+// that were sent before the error still arrive. A rank that leaves sends the number of operations that it has finished,
+// so that its neighbors can finish these operations too.
 #pragma once
 
 #include <atomic>
@@ -55,7 +55,8 @@ class RingLink {
   // Blocks until the header of the next segment of the previous rank has arrived. ReceiveHeader, ReceivePayload, Flush
   // and PollUntil send queued segments while they wait.
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
-  // Blocks until the payload of this segment has filled `payload`, whose size must be FrameHeader::payload_bytes.
+  // Blocks until the payload that follows the header from ReceiveHeader has filled `payload`, whose size must be
+  // FrameHeader::payload_bytes of that header.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `max_unsent` queued segments are unsent.
   Status Flush(size_t max_unsent, const Deadline& deadline);
@@ -95,10 +96,10 @@ class RingLink {
     RingSocket socket;
   };
 
-  // Sends and receives until `receive` returns true or an error. receive(bool* moved) receives available bytes of the
-  // previous rank and sets `*moved` if Drive must call it again without waiting, because there may be more.
-  // `waits_for_previous`: whether `receive` needs bytes of the previous rank; otherwise Drive waits only for the next
-  // rank. `polls`: `receive` is also called at regular intervals, without an event.
+  // Sends queued segments and calls receive(bool* moved) until it returns true or an error. `receive` must not block.
+  // It sets `*moved` if it has received bytes of the previous rank and there may be more; Drive then calls it again
+  // without waiting. `waits_for_previous`: whether `receive` needs bytes of the previous rank; otherwise Drive waits
+  // only for the next rank. `polls`: `receive` is also called at regular intervals, without an event.
   template <class Receive>
   Status Drive(const Deadline& deadline, bool waits_for_previous, Receive receive, bool polls = false);
   // Sends a part of the first queued segment without blocking. Returns false if nothing is queued, or if nothing can be

@@ -1,7 +1,7 @@
-// One loop polls the listening socket and all connections. A connection advances from the handshake to the first
-// message to the response. After a JoinRequest it waits for the response until the group is complete; after a Greeting
-// the link takes it over. The number of connections that do not wait for a response is limited, so that processes that
-// are not ranks cannot use up memory and descriptors.
+// One loop polls the listening socket and all connections. The stages of a connection are handshake, first message and
+// response. After a JoinRequest a connection waits for the response until the group is complete; after a Greeting the
+// link takes the connection over. The number of connections that do not wait for a response is limited, so that
+// processes that are not ranks cannot use up memory and descriptors.
 #include "services/client/ring/ring_listener.h"
 
 #include <netdb.h>
@@ -32,8 +32,8 @@ constexpr int kBacklog = 1024;  // large, because all ranks may connect to rank 
 // oldest unidentified connection.
 constexpr int kMaxUnidentified = 256;
 constexpr int kUnidentifiedPerRank = 2;
-// Timeout from accepting a connection until its first message, and another one of the same length for sending the
-// response.
+// Timeout of the first message, counted from accepting the connection, and timeout of sending the response, counted
+// from when the response is known.
 constexpr std::chrono::seconds kFirstMessageTimeout(20);
 constexpr int kMaxAcceptedAtOnce = 64;  // before the existing connections advance again
 // Longest time without accepting connections after the process or host ran out of descriptors or memory.

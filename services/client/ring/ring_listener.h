@@ -26,8 +26,8 @@ class RingListener {
   // or the address is not an address of this host. ResourceExhausted: the process has no descriptors or threads left.
   static Result<std::unique_ptr<RingListener>> Start(const HostPort& listen, RingTls* tls, RingLink& link,
                                                      RingRendezvous* rendezvous);
-  // Sends the responses if the group is complete, as far as possible without blocking, and closes all connections that
-  // the link has not taken over.
+  // Responds to the waiting join requests if the group is complete, as far as possible without blocking, and closes all
+  // connections that the link has not taken over.
   ~RingListener();
 
   uint16_t port() const { return port_; }

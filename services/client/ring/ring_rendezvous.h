@@ -37,7 +37,7 @@ class RingRendezvous {
   void StopWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Returns the errors of Join that depend only on the request.
+  // Returns the errors of Join that do not depend on which ranks have joined.
   Status Check(const collective::v1::JoinRequest& request) const;
   bool IsComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return addresses_.size() == size_; }
   collective::v1::JoinResponse MakeResponse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -22,7 +22,7 @@
 namespace espalier::client {
 namespace {
 
-// Largest size of a TLS record. Write sends its head and the start of its body in one record.
+// Largest size of a TLS record. With TLS, Write sends `head` and the start of `body` in one record.
 constexpr size_t kRecordBytes = size_t{16} << 10;
 constexpr std::chrono::hours kMaxPoll{1};
 // Limits of the bytes that the kernel holds for a connection: received bytes, and bytes that it has not sent. With the
@@ -130,8 +130,8 @@ Result<RingSocket> RingSocket::Make(Descriptor descriptor, RingTls* tls, TlsSide
   return made;
 }
 
-// Returns the error of an OpenSSL call that returned `ssl_result` without success. Returns OK if the call must be
-// repeated after the poll events that this stores in `*events`.
+// Returns the error of an OpenSSL call that returned `ssl_result` without success. If the call only has to be repeated
+// later, returns OK and sets `*events` to the poll events to wait for.
 Status RingSocket::ToError(int ssl_result, short* events) const {
   const int error_number = errno;
   switch (SSL_get_error(session_.get(), ssl_result)) {

@@ -7,7 +7,8 @@
 //                             opens itself (standalone.h) with the settings in the storage variables and
 //                             ESPALIER_DATA_DIR (docs/reference/environment.md)
 //   ESPALIER_SAMPLERS         host:port of each sampler process, for loaders with SampledBy::kSamplers
-//                             (loader_batches.h), in the format of ESPALIER_SERVERS; absent: no samplers
+//                             (loader_batches.h), separated by commas, with ranges as in ESPALIER_SERVERS; absent: no
+//                             samplers
 //   ESPALIER_RANK             rank of this program, from 0; absent: 0
 //   ESPALIER_WORLD_SIZE       number of ranks; absent: 1
 //   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: any partitioning that the servers hold
@@ -25,7 +26,8 @@
 //                             false
 //   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
 //                             paths of the CA, certificate and key, and namespace/uid of the job, for mutual TLS with
-//                             servers and ranks: all four must be set, or none of them; if none is set: plaintext
+//                             servers, samplers and ranks: all four must be set, or none of them; if none is set:
+//                             plaintext
 //
 // `espalier run -- PROGRAM`, `espalier launch -- PROGRAM` and the operator (spec.trainers.program) set these variables
 // (docs/programs.md).

@@ -12,8 +12,8 @@
 
 namespace espalier::client {
 
-// Returns whether this process runs on the host of the server as the same user. The test: this process can read the
-// file with the nonce that the server wrote, and the file belongs to this process's user.
+// Returns whether this process and the server run on the same host under the same user. The test: this process can read
+// the file with the nonce that the server wrote, and the file belongs to this process's user.
 bool RunsOnServerHost(const graph::v1::MappedFiles& files);
 
 // Maps the partition files that the server offers; description.mapped_files must be set. Checksums are not verified,

@@ -17,7 +17,7 @@ struct ServerGroup {
   // By peer; absent if the server has not responded. Groups from FindServers have at least one description.
   std::vector<std::optional<ServerDescription>> descriptions = {};
 
-  // Returns the description of the first peer that has responded; there must be one.
+  // Returns the first description in `descriptions` that is present; there must be one.
   const ServerDescription& description() const;
   // Returns the peers as replicas. Peers that have responded and run on `machine` are marked as near.
   std::shared_ptr<rpc::Replicas> ReplicasForMachine(const std::string& machine) const;

@@ -26,8 +26,8 @@ struct Session {
 // malformed addresses. FailedPrecondition: servers hold different partitionings, a partition is missing or given twice,
 // addresses joined by '|' hold different partitions, the partition key differs from options.partition_key,
 // options.access is kMapped and the files of a partition cannot be mapped, or this process was forked from one that
-// uses gRPC. Unavailable: no server of a partition responds. In standalone mode Connect opens the partitions instead
-// and contacts no server; errors are those of OpenStandalone (standalone.h).
+// uses gRPC. Unavailable: a partition has no server that responds. In standalone mode Connect opens the partitions
+// instead and contacts no server; errors are those of OpenStandalone (standalone.h).
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

@@ -37,7 +37,7 @@ class IdReader {
 template <class Id>
 class MaskReader {
  public:
-  // Lets the servers count the ids of each partition. Mask rows are read `rows_per_request` at a time, at least 1.
+  // Lets the servers count the ids of each partition. A query reads at most `rows_per_request` (> 0) mask rows.
   static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_request) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition(graph.CallDeadline()));
     std::vector<uint64_t> positions = {0};

@@ -13,9 +13,9 @@ namespace espalier::client {
 enum class SplitBy {
   // Contiguous shares in the order of the list, whose sizes differ by at most one; lower ranks get the remainder.
   kEven,
-  // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks, rank r gets the
-  // items of the partitions p with p mod W = r. If W > P, the items of partition p are assigned in turn to the ranks r
-  // with r mod P = p. The sizes of shares depend on the sizes of the partitions.
+  // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks: if W <= P, rank
+  // r gets the items of the partitions p with p mod W = r; if W > P, the items of partition p are assigned in turn to
+  // the ranks r with r mod P = p. The sizes of shares depend on the sizes of the partitions.
   kLocality,
 };
 

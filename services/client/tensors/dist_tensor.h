@@ -42,11 +42,11 @@ struct DistTensorOptions {
 };
 
 // A handle to a distributed tensor. Any number of handles, in any processes, may refer to one tensor. At most one
-// process at a time may assign a row (WriteRows); any number of processes may make accumulating writes concurrently.
-// Thread-safe except for moving, Keep, AttachAs and Detach. Calls with a deadline argument end at the deadline or when
-// the deadline's stop is requested; without the argument they end after the call_timeout of the graph's context. After
-// DeadlineExceeded or Cancelled a write may or may not have been applied. The handle holds a reference to the graph,
-// whose destructor waits up to 10 seconds for rows that are being dropped.
+// process at a time may assign the same row (WriteRows); any number of processes may call AddRows, MinRows, MaxRows and
+// Or concurrently. Thread-safe except for moving, Keep, AttachAs and Detach. Calls with a deadline argument end at the
+// deadline or when the deadline's stop is requested; without the argument they end after the call_timeout of the
+// graph's context. After DeadlineExceeded or Cancelled a write may or may not have been applied. The handle holds a
+// reference to the graph, whose destructor waits up to 10 seconds for rows that are being dropped.
 class DistTensor {
  public:
   // Creates the tensor, or opens the existing tensor of that name with its current values if dtype and shape are the
@@ -98,9 +98,10 @@ class DistTensor {
   Result<uint64_t> CountNonzero(std::optional<Deadline> deadline = {}) const;
   // Returns, for each partition of the graph, how many elements of its rows are not 0; 0 for a partition without rows.
   Result<std::vector<uint64_t>> CountNonzeroByPartition(std::optional<Deadline> deadline = {}) const;
-  // Return the elementwise reduction of all rows: [row_shape...], F64 for floating-point dtypes, I64 or U64 for all
-  // other dtypes; integer sums wrap around. The result has the same bits under every partitioning: a floating-point sum
-  // is computed exactly and rounded once. FailedPrecondition: Min or Max of a tensor without rows.
+  // Return the elementwise reduction of all rows: [row_shape...], F64 for floating-point dtypes, I64 for signed
+  // integers, U64 for unsigned integers and Bool; integer sums wrap around. The result has the same bits under every
+  // partitioning: a floating-point sum is computed exactly and rounded once. FailedPrecondition: Min or Max of a tensor
+  // without rows.
   Result<Tensor> Sum(std::optional<Deadline> deadline = {}) const;
   Result<Tensor> Min(std::optional<Deadline> deadline = {}) const;
   Result<Tensor> Max(std::optional<Deadline> deadline = {}) const;

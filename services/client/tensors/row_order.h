@@ -1,7 +1,7 @@
 // Enumerates the rows of a row space in an order that does not depend on the partitioning. Nodes are ordered by
 // original id, own rows (RowSpace::Own) by number. Edges are ordered by the original id of the destination. The
-// in-edges of a node are in stored order: by time if the partitioning has a time column, then by the original id of the
-// source, then by the original id of the edge (docs/partition-format.md).
+// in-edges of a node are in stored order: by time if the edge type has the partitioning's time column, then by the
+// original id of the source, then by the original id of the edge (docs/partition-format.md).
 #pragma once
 
 #include <cstdint>

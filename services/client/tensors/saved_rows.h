@@ -59,7 +59,7 @@ class SavedRowsWriter {
 // Reads saved rows file by file and returns them with their ids in this graph. For one thread.
 class SavedRowsReader {
  public:
-  // The rows of one file of each entry.
+  // The rows of the next file of each entry; these files have the same rows.
   struct Piece {
     std::vector<GlobalRowId> rows;
     std::vector<Tensor> columns;  // [rows.size(), row shape...], one for each entry
@@ -71,9 +71,9 @@ class SavedRowsReader {
                                                        std::vector<format::SavedTensorEntry> entries);
 
   const RowSpace& rows() const { return rows_; }
-  // Returns the next piece, the rows of one file; nullopt after the last. DataLoss: a file is missing or damaged. For
-  // rows of edges, the call after the last piece returns FailedPrecondition if the graph's edges or their order differ
-  // from those of the graph for which the rows were saved.
+  // Returns the next piece; nullopt after the last. DataLoss: a file is missing or damaged. For rows of edges, the call
+  // after the last piece returns FailedPrecondition if the graph's edges or their order differ from those of the graph
+  // for which the rows were saved.
   Result<std::optional<Piece>> Next();
 
  private:

@@ -1,7 +1,7 @@
 // Collective that sums values in the memory of GPUs with NCCL (https://docs.nvidia.com/deeplearning/nccl), on top of a
-// connected group, the trainers' ring. The group sends NCCL's id to the ranks, under mutual TLS if it uses TLS, so that
-// only its ranks get the id. The group also runs all operations on values in the host's memory, and detects ranks that
-// leave while NCCL sums, because NCCL itself would wait for them forever.
+// connected group, the trainers' ring. The group sends NCCL's id to its ranks; with mutual TLS, no other process can
+// read the id. The group also runs all operations on values in the host's memory, and detects ranks that leave while
+// NCCL sums, because NCCL itself would wait for them forever.
 //
 // Errors have the same codes as those of the group's own operations, and no rank waits past its deadline. If a rank is
 // killed or leaves while NCCL sums, the others get Unavailable promptly. If it is suspended, they get DeadlineExceeded

@@ -32,7 +32,8 @@ class NcclCommunicator {
 
  private:
   NcclCommunicator(const NcclApi& api, int device) : api_(api), device_(device) {}
-  // Returns whether the operation that the last call of NCCL began has ended. `what` is the context of errors.
+  // Returns whether NCCL's threads have finished what was begun last: the ranks are connected, or the kernel of the sum
+  // is in the stream. `what` is the context of errors.
   Result<bool> PollState(const char* what);
 
   const NcclApi& api_;

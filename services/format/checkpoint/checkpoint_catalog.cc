@@ -81,17 +81,17 @@ const CheckpointListing* FindBest(const std::vector<const CheckpointListing*>& o
   const CheckpointListing* best = nullptr;
   for (const CheckpointListing* listing : oldest_first) {
     const CheckpointMetric& metric = listing->manifest.metric;
-    // Metrics with another name than that of the newest checkpoint cannot be compared with it.
+    // Only metrics with the same name can be compared; the newest checkpoint determines the name.
     if (!HasMetric(metric) || metric.name != oldest_first.back()->manifest.metric.name) continue;
     if (best == nullptr || !IsBetter(best->manifest.metric, metric)) best = listing;
   }
   return best;
 }
 
-// Which of the checkpoints up to `own` PruneCheckpoints keeps, and which it removes.
+// What PruneCheckpoints keeps and what it removes.
 struct Selection {
-  std::vector<CheckpointListing*> kept;             // complete checkpoints
-  std::vector<const CheckpointListing*> to_remove;  // complete and incomplete checkpoints, oldest first
+  std::vector<CheckpointListing*> kept;             // complete checkpoints up to `own`
+  std::vector<const CheckpointListing*> to_remove;  // complete and incomplete checkpoints before `own`, oldest first
   bool removes_complete = false;                    // `to_remove` contains a complete checkpoint
 };
 
@@ -142,7 +142,8 @@ Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVer
 
 struct NewestOfList {
   NewestCheckpoint found;
-  bool newer_was_removed = false;  // a checkpoint newer than the loaded one was removed between listing and reading
+  // A checkpoint was removed between listing and reading: one newer than the loaded one, or any one if none was loaded.
+  bool newer_was_removed = false;
 };
 
 Result<NewestOfList> FindNewest(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {

@@ -46,8 +46,8 @@ struct NewestCheckpoint {
 
 // Loads the newest valid checkpoint of an incarnation <= `up_to_incarnation`, with all checksums verified. Ignores
 // incomplete checkpoints and adds corrupt ones to `skipped`. If a checkpoint is removed after it was listed, lists the
-// checkpoints again, up to six times in total within about three seconds; returns Unavailable if no checkpoint could be
-// loaded in this time. Returns errors of the store.
+// checkpoints again, up to six times in total within about three seconds. Returns Unavailable if a checkpoint in the
+// sixth list is removed as well and no other one loads. Returns errors of the store.
 Result<NewestCheckpoint> LoadNewestCheckpoint(storage::ObjectStore& store, const std::string& prefix,
                                               uint64_t up_to_incarnation);
 

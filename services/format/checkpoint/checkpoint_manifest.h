@@ -22,8 +22,8 @@ inline constexpr const char* kCheckpointModel = "model.safetensors";          //
 inline constexpr const char* kCheckpointBest = "best.safetensors";            // the model of the best epoch; optional
 inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // optimizer state: steps, moments
 
-// Ordered by incarnation, then by step: a later incarnation has resumed from a checkpoint of an earlier one, and is
-// newer even if its step is smaller.
+// Ordered by incarnation, then by step: a checkpoint of a later incarnation is newer even if its step is smaller,
+// because the incarnation has resumed from an earlier checkpoint or has started from the beginning.
 struct CheckpointId {
   uint64_t incarnation = 0;
   uint64_t global_step = 0;  // steps completed since the start of the run

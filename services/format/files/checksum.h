@@ -33,8 +33,8 @@ class HashingWriter final : public storage::ObjectWriter {
 // Returns the byte range of block `block`; the last block of a file may be shorter than the others.
 storage::ByteRange BlockRange(const FileEntry& entry, uint64_t block);
 
-// Verifies `bytes`, the content of one block. Returns DataLoss with the block, its offset, and both checksums. `where`
-// names the file in the message.
+// Verifies the checksum of `bytes`, the content of one block. DataLoss names the block, its offset, its checksum and
+// the expected one. `where` names the file in the message.
 Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::byte> bytes, const std::string& where);
 
 // Verifies the size and all blocks of `bytes`, a whole file, on up to `threads` threads. Returns DataLoss if the size

@@ -29,7 +29,7 @@ struct FileEnds {
   uint64_t size_bytes = 0;          // of the file
 
   static constexpr size_t kHeadBytes = 16;
-  static constexpr size_t kTailBytes = size_t{4} << 20;  // the directory of a zip archive
+  static constexpr size_t kTailBytes = size_t{4} << 20;  // the directory of a zip archive is there
 };
 
 // Returns the kind of a file. Examines its first bytes and, for zip archives, the directory at the end. Never

@@ -25,8 +25,8 @@ struct Safetensors {
 Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& writer);
 
 // Parses a whole untrusted file. The tensors point into `bytes`, which `owner` keeps alive. Returns InvalidArgument for
-// a file of another known kind, and DataLoss for an invalid header and for data that is not aligned to its element
-// size; the caller adds the name of the file.
+// a file that foreign_file.h recognizes as another format, and DataLoss for an invalid header and for data that is not
+// aligned to its element size; the caller adds the name of the file.
 Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
 // Returns the metadata of an object in a store. Reads only the header, and checks that it describes exactly the bytes

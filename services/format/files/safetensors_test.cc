@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(BadFile{"at least 8 bytes", ""}, BadFile{"at least 8 bytes", "1234567"},
                       BadFile{"more than the 100000000", std::string("\0\0\0\0\0\x10\0\0{}", 10)},
                       BadFile{"more than the 100000000", std::string(8, '\xff')},
-                      BadFile{"the file has only 2 after", std::string("\x03\0\0\0\0\0\0\0{}", 10)},
+                      BadFile{"only 2 bytes follow the length", std::string("\x03\0\0\0\0\0\0\0{}", 10)},
                       BadFile{"not acceptable JSON", File("", 0)}, BadFile{"not acceptable JSON", File("{", 0)},
                       BadFile{"not acceptable JSON", File("{} {}", 0)}, BadFile{"not a JSON object", File("[]", 0)},
                       BadFile{"more than 4 containers deep", File(R"({"t":)" + std::string(100000, '[') + "}", 0)},

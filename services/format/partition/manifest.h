@@ -16,7 +16,7 @@ namespace espalier::format {
 
 inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph";
 inline constexpr int kPartitionFormatVersion = 1;
-// The version of a manifest with ColumnEntry::scales, because readers of version 1 would ignore the scales.
+// Manifests with ColumnEntry::scales have this version, because readers of version 1 would ignore the scales.
 inline constexpr int kScaledPartitionFormatVersion = 2;
 
 struct ColumnEntry {
@@ -39,9 +39,9 @@ struct ColumnEntry {
 };
 
 struct PartitionEntry {
-  FileEntry graph;              // structure, original ids, splits, and the directory: global ids by original id
-  FileEntry node_columns;       // features and labels
-  FileEntry edge_columns;       // edge features; loaded on request
+  FileEntry graph;              // structure, original node ids, splits, directory (global node ids by original id)
+  FileEntry node_columns;       // features, labels, times
+  FileEntry edge_columns;       // features, labels, weights, times; loaded on request
   FileEntry original_edge_ids;  // loaded on request
 
   std::array<const FileEntry*, 4> files() const { return {&graph, &node_columns, &edge_columns, &original_edge_ids}; }
@@ -49,7 +49,7 @@ struct PartitionEntry {
   friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
 };
 
-// Properties of the values of a column in the rows of a split, if the column is used for labels of one kind.
+// Whether the values of a column in the rows of a split are labels of one kind (SplitLabels).
 struct LabelFacts {
   std::string wrong = {};  // the first value that is neither a label nor missing ("row 5 is 2.5"); empty: none
   bool has_label = true;   // the training part has a label, or is empty
@@ -71,16 +71,17 @@ struct SplitEntry {
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
-// Marks a split whose validation and test pairs have been removed from the edges of the graph.
+// Marks a split that is held out: for each validation and test pair, all edges from its source to its destination have
+// been removed from the graph.
 struct HeldOut {
-  std::optional<uint16_t> reverse;  // edge type from which the reversed pairs have been removed, too
+  std::optional<uint16_t> reverse;  // edge type from which the edges of the reversed pairs have been removed, too
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
 struct EdgeSplitEntry {
   std::string name;
   uint16_t edge_type = 0;
-  uint64_t train = 0, validation = 0, test = 0;    // number of edges
+  uint64_t train = 0, validation = 0, test = 0;    // number of pairs
   std::optional<HeldOut> held_out = {};            // nullopt: validation and test pairs may be edges of the graph
   std::map<std::string, SplitLabels> labels = {};  // by column, for columns that may be labels
   friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
@@ -97,7 +98,7 @@ struct Quality {
 
 struct Manifest {
   int format_version = kPartitionFormatVersion;  // at least NeededVersion(manifest)
-  std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
+  std::string partition_key;  // 64 hex digits: SHA-256 of source, options, and versions of algorithm and format
   std::string attempt;        // folder of the partition files, next to the manifest
   std::string graph_name;
   std::string algorithm;  // "METIS", ...

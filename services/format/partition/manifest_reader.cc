@@ -1,6 +1,6 @@
 // Parses partition manifests. The fields are read in the order of their dependencies: first the types, from which the
-// partition book is made, then the splits and partitions, which refer to types and are checked against the book.
-// Optional fields are absent if they have their default.
+// partition book is made, then the splits and partitions, which are checked against the book. Optional fields are
+// absent if they have their default.
 #include <algorithm>
 #include <limits>
 #include <tuple>

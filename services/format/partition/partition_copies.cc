@@ -28,8 +28,8 @@ std::string FormatFolderName(const Manifest& manifest) {
 
 using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<storage::CacheEntry>>;
 
-// Returns true if the copy has the size and checksums that the manifest lists for the file. Also returns false if a
-// stop is requested; CacheEntry then keeps the copy.
+// Returns true if the copy has the size and checksums that the manifest lists for the file. If a stop is requested, may
+// return false for a good copy; CacheEntry then keeps it.
 bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedFile::Open(path, file.size_bytes);
   return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();

@@ -15,7 +15,7 @@ namespace espalier::format {
 struct LocalFile {
   std::string path;
   // Whether the checksums of a copy were compared, by this process or (Checksums::kCompareOnce) by another one. False
-  // for a file of a local store.
+  // with Checksums::kSkip and for a file of a local store.
   bool verified = false;
   std::shared_ptr<const void> pin;  // prevents eviction of a copy and of its manifest; null if the file is not a copy
 };
@@ -27,9 +27,9 @@ class PartitionCopies {
   PartitionCopies(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                   const LoadOptions& options);
 
-  // Returns a local file with the content of `file`; copies it into options.data_dir if the store is not local. Returns
-  // FailedPrecondition if the file is not local and data_dir is empty, DataLoss if its size differs from the manifest,
-  // and errors of DownloadBlocks and CacheEntry.
+  // Returns `file` itself if the store is local, without checking its size. Otherwise returns a copy in
+  // options.data_dir, or FailedPrecondition if data_dir is empty, DataLoss if the size in the store differs from the
+  // manifest, and errors of the store, DownloadBlocks and CacheEntry.
   Result<LocalFile> Get(const FileEntry& file);
 
  private:

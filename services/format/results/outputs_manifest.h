@@ -1,6 +1,6 @@
-// The manifest of the outputs of a run (docs/outputs.md): `manifest.json` below the prefix of the job, written last. It
-// contains the incarnation that has written it, all files of this incarnation with sizes and checksums, and the result.
-// A run without this manifest has no outputs, even if files of outputs exist.
+// The manifest of the outputs of a run (docs/outputs.md): `manifest.json` below the prefix of the job, written after
+// all files that it lists. It contains the incarnation that has written it, all files of this incarnation with sizes
+// and checksums, and the result. A run without this manifest has no outputs, even if files of outputs exist.
 #pragma once
 
 #include <map>

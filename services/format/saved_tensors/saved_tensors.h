@@ -39,8 +39,8 @@ struct SavedEmbeddingEntry {
   uint64_t version = 0;   // number of steps applied to the rows
   std::string optimizer;  // the optimizer of `state`: "Adam"
   SavedTensorEntry values;
-  // One F32 row for each row of the values, in as many files as the values: the master weights if the values are
-  // rounded from them, followed by the state of the optimizer. nullopt: there is neither.
+  // For each row of `values`, one F32 row: its master weights (only if `values` are rounded from master weights), then
+  // its optimizer state. Has as many files as `values`. nullopt: there is neither.
   std::optional<SavedTensorEntry> state;
   friend bool operator==(const SavedEmbeddingEntry&, const SavedEmbeddingEntry&) = default;
 };

@@ -96,7 +96,7 @@ Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
   return std::move(joined).Take();
 }
 
-// Checks that all chunks of a CSV column that have rows have the same number of values per line.
+// Checks that all chunks of a CSV column have the same number of values per line. Is called for chunks with rows only.
 class WidthChecker {
  public:
   Status CheckNext(const std::string& file, const Tensor& chunk) {

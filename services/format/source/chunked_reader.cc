@@ -82,9 +82,8 @@ struct Masks {
   const Tensor* test;
 };
 
-// Returns the reason why the columns form no split although one of them is a mask: another column has the name of a
-// mask but cannot be one (FindMask), and a split without it would have an empty part by mistake. Returns "" if there is
-// no such column, or no mask.
+// If one of the three mask columns is a mask but another one cannot be a mask (FindMask), they form no split, because
+// the split would have an empty part by mistake. Returns a description of this problem, or "" if there is none.
 std::string FindMaskProblem(const std::map<std::string, Tensor>& columns) {
   if (!Masks(columns).any()) return "";
   for (const char* name : {kTrainMask, kValidationMask, kTestMask}) {

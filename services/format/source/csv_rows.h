@@ -21,8 +21,8 @@ bool IsBlank(std::string_view line);
 // Returns the error for the row at line `line_number` that follows a blank line.
 Status EmptyLineError(const std::string& path, uint64_t line_number);
 
-// The kind of the first error of a block. An invalid row (kRow) counts as a row: if it exceeds the expected number of
-// rows, the error for too many rows is returned instead. An empty line (kEmptyLine) does not count.
+// The kind of the first error of a block. An invalid row (kRow) counts as a row: if the file then has more rows than
+// expected, the error for too many rows is returned instead. A row after an empty line (kEmptyLine) does not count.
 enum class RowFault { kNone, kEmptyLine, kRow };
 
 // The rows of a block up to the first error.

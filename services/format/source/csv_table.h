@@ -45,7 +45,7 @@ Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, 
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows);
 
 struct CsvEdges {
-  Tensor sources;       // U32, or U64 if one of the node types has more than 2^32 nodes
+  Tensor sources;       // U32, or U64 if the source or the destination type has more than 2^32 nodes
   Tensor destinations;  // same dtype
 };
 struct CsvEdgeLimits {

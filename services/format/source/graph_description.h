@@ -37,7 +37,8 @@
 //   integers [3, k]: sources, destinations and original edge ids (row numbers if there are no original_ids)
 //   integers [k]: row numbers in the edge list
 //   bool [m]: a mask of the edge list
-// Files are named relative to the folder of graph.yaml, and must be below it. Ids are int32, int64, uint32 or uint64.
+// Files are named relative to the folder of graph.yaml, and must be below it. All ids and row numbers except
+// original_ids are int32, int64, uint32 or uint64.
 #pragma once
 
 #include <map>

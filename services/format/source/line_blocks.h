@@ -1,4 +1,5 @@
-// Reads a text file, plain or gzip, in blocks of whole lines. One thread reads the blocks, several threads parse them.
+// Reads a text file, plain or gzip, in blocks of whole lines. One thread reads the blocks; it or other threads parse
+// them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace espalier::format {
 
 // How a large text file is read. The results, and the errors for invalid content, do not depend on these options.
 struct BlockReading {
-  int threads = 1;                       // threads that parse; the calling thread reads and decompresses
+  int threads = 1;                       // threads that parse besides the one that reads; 1: that thread parses too
   size_t block_bytes = size_t{1} << 20;  // bytes read at a time; blocks consist of whole lines
   // Folder for mapped files in which arrays are built, so that memory holds only the current blocks. Empty: arrays are
   // built in memory.

@@ -114,8 +114,8 @@ Result<LocatedSource> FindGraphSource(const std::string& uri, SourceFormat forma
 }
 
 Result<std::string> GraphSourceDigest(LocatedSource& source, SourceReadOptions options) {
-  // For these formats the cache may contain digests by earlier versions, which ignored edge ids in splits
-  // (SourceDigest). The key differs, so that they are not found.
+  // The cache may contain digests of NPY and DGLChunked graphs by versions that ignored edge ids in splits
+  // (SourceDigest). "numbered" makes the keys of these formats differ, so that those digests are not found.
   const bool may_have_edge_ids = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
   const std::string what = (may_have_edge_ids ? "numbered graph " : "graph ") + DigestedOptions(options);
   return source.Digest(what, [&](const std::string& path) {

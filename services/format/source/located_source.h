@@ -14,7 +14,7 @@ namespace espalier::format {
 class LocatedSource {
  public:
   // Finds the source at `uri`. `wanted` selects files of a folder by relative name (null: all). Returns NotFound if
-  // there are none.
+  // it finds no files.
   static Result<LocatedSource> Find(const std::string& uri, const SourceAccess& access,
                                     std::function<bool(const std::string& name)> wanted);
 

@@ -10,8 +10,8 @@
 
 namespace espalier::format {
 
-// Reads a folder. Arrays in .npy files are mapped, not copied. Arrays in .npz files are decompressed into memory, or,
-// with a `scratch_folder`, into mapped files there. The graph is not validated.
+// Reads a folder. Arrays in .npy files are mapped, except unaligned ones (ReadNpy). Arrays in .npz files are
+// decompressed into memory, or, with a `scratch_folder`, into mapped files there. The graph is not validated.
 Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder = "");
 
 // Returns true if a split of edges may identify its edges by row numbers or ids (graph::EdgePairs::edge_ids). Maps .npy

@@ -28,7 +28,7 @@ constexpr size_t kMaxDescriptionBytes = 16 << 20;
 
 struct FolderReading {
   std::string directory;
-  std::string scratch_folder;  // for arrays that cannot be mapped in place; empty: memory
+  std::string scratch_folder;  // for arrays of .npz files; empty: they are decompressed into memory
 };
 
 // Returns the position in graph.yaml for messages: "graph.yaml:12".

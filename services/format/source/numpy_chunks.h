@@ -12,7 +12,7 @@
 namespace espalier::format {
 
 // Returns the number of rows that metadata.json gives for a chunk. Returns nullopt if the number of files of the array
-// differs from the number of entries of num_*_per_chunk; the array is then divided into chunks of other sizes.
+// differs from the number of entries of num_*_per_chunk; the entries then do not apply to the chunks of this array.
 std::optional<uint64_t> GetExpectedRowCount(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk);
 // Returns InvalidArgument unless `found`, the number of rows of all chunks together, is rows.count.
 Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t found);

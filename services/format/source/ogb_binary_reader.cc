@@ -51,8 +51,8 @@ Tensor Squeeze(Tensor column) {
   return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
 }
 
-// Returns true for F32 and F64 labels that are all NaN or integers from -1e9 to 1e9: class numbers, with NaN for
-// missing labels (as in papers100M).
+// Returns true for F32 and F64 labels if each value is an integer from -1e9 to 1e9 (a class number) or NaN (a missing
+// label, as in papers100M).
 bool AreClassNumbers(const Tensor& labels) {
   if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
   constexpr double kMaxInteger = 1e9;

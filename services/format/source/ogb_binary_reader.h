@@ -25,9 +25,9 @@ enum class OgbTypes { kHomogeneous, kHeterogeneous };
 // Returns the binary layout of a folder raw/, or nullopt if it has none.
 std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory);
 
-// Reads the schema, nodes and edges into `graph`, which must have none. F32 and F64 labels whose values are integers
-// from -1e9 to 1e9 are converted to I64, and NaN (no label) to -1. An edge type without edges needs no array. With a
-// `scratch_folder`, arrays are decompressed into mapped files there.
+// Reads the schema, nodes and edges into `graph`, which must have none. F32 and F64 labels are converted to I64 if
+// each value is an integer from -1e9 to 1e9 or NaN (no label), which becomes -1. An edge type without edges needs no
+// array. With a `scratch_folder`, arrays are decompressed into mapped files there.
 Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, graph::SourceGraph& graph,
                      const std::string& scratch_folder = "");
 

@@ -5,7 +5,7 @@
 //   raw/edge.csv               source,destination
 //   raw/num-node-list.csv      one number        raw/num-edge-list.csv   one number
 //   raw/node-feat.csv          optional, F32 [n, width] column "node-feat"; edge-feat.csv likewise
-//   raw/node-label.csv         optional, I64 (F32 if it has fractions) [n] or [n, width] column "node-label"
+//   raw/node-label.csv         optional, column "node-label", [n] or [n, width], I64 if all are integers, else F32
 //   raw/node_*.csv, edge_*.csv  optional, more columns, named like the file without ".csv"
 //   split/<name>/{train,valid,test}.csv   one node id per line
 // Heterogeneous:
@@ -25,10 +25,10 @@
 
 namespace espalier::format {
 
-// Reads the folder options.path, which contains raw/ and split/. The graph has the name of the folder. Large files are
-// parsed by options.threads threads; the graph does not depend on their number. With a `scratch_folder`, arrays are
-// built in unnamed, mapped files there, so that memory holds only the current blocks of text and the splits. The caller
-// must call ValidateSourceGraph.
+// Reads the folder options.path, which contains raw/ and, optionally, split/. The graph has the name of the folder.
+// Large files are parsed by options.threads threads; the graph does not depend on their number. With a
+// `scratch_folder`, arrays are built in unnamed, mapped files there, so that memory holds only the current blocks of
+// text and the splits. The caller must call ValidateSourceGraph.
 Result<graph::SourceGraph> ReadOgb(const SourceReadOptions& options, const std::string& scratch_folder = "");
 
 }  // namespace espalier::format

@@ -14,7 +14,8 @@ namespace espalier::format {
 // How sources are accessed.
 struct SourceAccess {
   storage::StoreOpener open_store = storage::OpenerWith({});
-  // For staged files and digests. Without a folder, StageSource fails for sources in stores, and no digest is cached.
+  // For staged files (source_staging.h) and digests. Without a folder, StageSource fails for sources in stores, and no
+  // digest is cached.
   storage::LocalCacheOptions cache;
   int parallel_requests = 8;
   std::chrono::seconds timeout{6 * 3600};  // for all downloads of one source
@@ -57,7 +58,7 @@ Result<std::vector<std::string>> ListFilesBelow(const std::string& folder,
                                                 const std::function<bool(const std::string& name)>& wanted);
 
 // Lists the files of the source at `uri` without reading them. `wanted` selects files of a folder by relative name
-// (null: all). Returns NotFound if there are none.
+// (null: all). Returns NotFound if it finds no files.
 Result<SourceFiles> FindSource(const std::string& uri, const SourceAccess& access,
                                const std::function<bool(const std::string& name)>& wanted);
 

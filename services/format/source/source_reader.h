@@ -34,13 +34,13 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 
 // Reads a graph that may be larger than memory. Arrays that cannot be mapped in place are built in unnamed, mapped
 // files in `scratch_folder`. Memory holds the current blocks of text (DGLChunked: one chunk), the names of entities and
-// relations (Triples), splits of nodes, and splits of edges except those of Triples and U64 pairs of NPY, which are
-// mapped. The graph is not validated; the caller validates the parts that it reads.
+// relations (Triples), and all splits except two kinds, which are mapped: those of Triples, and the splits of edges
+// that an NPY folder stores as U64 pairs. The graph is not validated; the caller validates the parts that it reads.
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
 // Returns the SHA-256 of everything that determines the graph: the format, its options, whether splits may identify
-// edges by row numbers or ids, and the relative names, sizes and contents of the source's files, sorted by name. These
-// are the files that MakeGraphFileFilter (source_content.h) selects.
+// edges by row numbers or ids, and the relative names, sizes and contents of the source's files, sorted by name; of a
+// folder, only the files that MakeGraphFileFilter (source_content.h) selects.
 Result<std::string> SourceDigest(const SourceReadOptions& options);
 // Returns the format and its options as text, the part of the digest that does not depend on the files.
 std::string DigestedOptions(const SourceReadOptions& options);

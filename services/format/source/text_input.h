@@ -24,7 +24,8 @@ class TextInput {
   TextInput& operator=(TextInput&&) = delete;
 
   // Reads at most bytes.size() bytes, which must be less than 2^31. Returns the number of bytes, 0 at the end of the
-  // file. Returns DataLoss for truncated or corrupt gzip; the message gives `lines_before` as the last good line.
+  // file. Returns DataLoss for truncated or corrupt gzip; the message names the last good line by `lines_before`, the
+  // number of complete lines that the caller has read before.
   Result<size_t> Read(std::span<char> bytes, uint64_t lines_before);
 
   const std::string& path() const;

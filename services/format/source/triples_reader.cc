@@ -258,7 +258,7 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
   result.entity_names = std::move(input.entities).TakeNames();
   if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);
   std::vector<std::string> relations = std::move(input.relations).TakeNames();
-  // Edge types are sorted by name, so their names are made from sorted relations for both values of options.names.
+  // Relations are always sorted, because a schema sorts its edge types by name; options.names orders only entities.
   const std::vector<uint32_t> sorted_positions = SortNames(relations);
   const std::vector<std::string> type_names = MakeTypeNames(relations);
   std::vector<graph::CanonicalEdgeType> edge_types;

@@ -20,8 +20,8 @@ struct VerifyOptions {
   int threads = 1;
   std::string data_dir;      // see LoadOptions
   uint64_t cache_bytes = 0;  // see LoadOptions
-  // Unless null, counts the bytes of all files, and kMeteredBytesOfEdge (verify_parts.h) for each edge, twice if there
-  // is a source.
+  // Unless null, counts the bytes of all files once, and kMeteredBytesOfEdge (verify_parts.h) for each edge: once, or,
+  // with a source, twice.
   WorkMeter* meter = nullptr;
 };
 

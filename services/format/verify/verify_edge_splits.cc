@@ -146,7 +146,7 @@ class HeldOutPairs {
     }
   }
 
-  // Reports each held-out pair that is also in the training part.
+  // Reports each held-out pair that is also in the training part. `type` must be the split's edge type.
   void ReportTrainingPairs(VerifyReport* report) const {
     for (const auto& ends : ReadPairs(loaded_, split_, {graph::SplitPartName::kTrain})) {
       if (!std::binary_search(held_out_.begin(), held_out_.end(), ends)) continue;

@@ -1,7 +1,7 @@
-// Verifies edges without the source graph. For each edge type, passes over the in-edges of each partition check their
-// order (time, original source id, original edge id), compare edge columns that are copies of node columns with the
-// columns of the nodes' owners, and count out-degrees by global source id. The counts over all partitions are then
-// compared with the out-degree columns.
+// Verifies edges without the source graph. For each edge type and partition, checks the order of the in-edges (time,
+// original source id, original edge id), compares edge columns that are copies of node columns with the columns of the
+// nodes' owners, and counts out-degrees by global source id. The counts over all partitions are then compared with the
+// out-degree columns.
 #include <cstring>
 #include <tuple>
 

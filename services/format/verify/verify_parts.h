@@ -37,7 +37,7 @@ class IdReader {
   const std::byte* bytes_;
 };
 
-// Each of the following functions verifies one property and adds violations to the report.
+// Each function with a report verifies what its comment states, and adds violations to the report.
 
 // Every node is owned exactly once, and the directory maps each original id to its global id. Fills original_of and
 // global_of.
@@ -45,7 +45,8 @@ void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
 // Over all partitions, the nodes of each part of a split have the ordinals 0, 1, ... in ascending order of original
 // ids, and no node is in two parts.
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
-// Splits of edges: every ordinal is in exactly one partition, and no held-out pair is an edge or a training pair.
+// Splits of edges: every ordinal is in exactly one partition. If the edges of a split are held out, none of its
+// validation and test pairs is an edge or a training pair.
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
 // In-edges are sorted in the declared order, out-degree columns match the edges, and edge columns that are copies of
 // the source nodes' columns (Manifest::source_columns) equal these.

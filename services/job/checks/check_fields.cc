@@ -106,7 +106,7 @@ class Checker {
     }
     if (HasDefault(spec)) {
       Json value = Json::parse(spec.default_json);
-      // Values in a document are doubles, too. Thus a default 0 and a 0 in a document are both printed as 0.0.
+      // CheckScalar also returns a double for kNumber, so 0 is printed as 0.0 whether or not it is the default.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
       (*object)[field.name] = std::move(value);
     } else if (HasObjectDefault(field, [this](const FieldSpec& one) { return HasDefault(one); })) {
@@ -178,7 +178,7 @@ class Checker {
     return list;
   }
 
-  // Returns the key of a list item, or "" if it has none; CheckObject reports the missing key as a required field.
+  // Returns the key of a list item, or "" if it has none, which CheckObject has reported: the key is a required field.
   static std::string ToKey(const FieldSpec& list, const Json& item) {
     const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
     return key == item.end() ? "" : key->get<std::string>();
@@ -220,7 +220,7 @@ class Checker {
         violations_->Add(value.at, entry_path, "expected " + expected + ", found " + DescribeNode(value));
         continue;
       }
-      // A quantity may be a plain number. Any other value must be one that all YAML readers parse as text.
+      // A quantity may be a plain number; a value of a kStringMap must be one that all YAML readers parse as text.
       if (!quantity && !CheckText(value, entry_path, violations_)) continue;
       map[entry.key] = value.text;
     }

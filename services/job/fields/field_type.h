@@ -7,7 +7,7 @@ namespace espalier::job {
 enum class FieldType {
   kObject,
   kString,      // text of at most `max_length` bytes
-  kName,        // a node type, column or split
+  kName,        // a name such as that of a node type, column or plugin: [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}
   kEdgeType,    // "source:relation:destination" or "relation"
   kPluginItem,  // "plugin/name": the item `name` of a server plugin
   kJobName,     // metadata.name

@@ -33,7 +33,7 @@ namespace internal {
 
 using Json = nlohmann::ordered_json;
 
-// The type of one value: T itself, or that of the items of a list or of an optional value.
+// The type of one value: of an item if T is a list, of the value if T is optional, otherwise T itself.
 template <class T>
 struct ValueOf {
   using Type = T;

@@ -178,7 +178,7 @@ TEST(ParseTrainingTest, CountsTheSourceColumnThatLaborAdds) {
   std::string sixteen;
   for (int i = 0; i < 16; ++i) sixteen += (i == 0 ? "[m" : ", m") + std::to_string(i);
   const Overrides labor = {{"training.sampling.method", "Labor"}, {"graph.partitions.sourceColumns", sixteen + "]"}};
-  EXPECT_THAT(ErrorOf(kExampleJob, labor), HasSubstr("at most 16 with original_id"));
+  EXPECT_THAT(ErrorOf(kExampleJob, labor), HasSubstr("at most 16 columns, including original_id"));
   EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, {{"graph.partitions.sourceColumns", sixteen + "]"}}).ok());
 }
 

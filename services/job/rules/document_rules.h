@@ -1,5 +1,5 @@
 // The table of the rules of a document: relations between fields, and formats that a type of the field table does not
-// express. A row has the rule as CEL and as a C++ predicate, and the message of both:
+// express. A row has the rule as CEL, as a C++ predicate, or as both, with one message:
 //   - the parser evaluates the predicate (check_rules.h);
 //   - operator/schema prints the CEL into crds/disttrainings.yaml, where an API server evaluates it.
 // operator/tests/crd_live_test.cc compares the two on the documents of testing/rule_cases.h.

@@ -1,5 +1,5 @@
 // Rules of spec.training.model and of spec.training.optimizer. A field that the chosen model does not use must have its
-// default.
+// default, except hiddenSize of the model Embedding.
 #include "services/job/rules/rule_check.h"
 
 namespace espalier::job {

@@ -11,9 +11,9 @@
 
 namespace espalier::job {
 
-// Returns spec.training.task.edgeType or edgeTypes, or all edge types of the graph if both are empty, in ascending
-// order. Errors, which begin with the field and ": ": an unknown type, a type that is named twice, a graph without edge
-// types.
+// Returns the ids, in ascending order, of the edge types that spec.training.task.edgeType or edgeTypes names, or of all
+// edge types of the graph if both fields are empty. Errors, which begin with the field and ": ": an unknown type, a
+// type that is named twice, a graph without edge types.
 Result<std::vector<EdgeTypeId>> FindEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
 // Returns the names of FindEdgeTypes as "source:relation:destination".

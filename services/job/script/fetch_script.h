@@ -20,8 +20,8 @@ struct ScriptFile {
 };
 
 // Reads the file or object at `uri` (a path, a "file:" URI or "s3://bucket/key") from the store that `open_store`
-// opens. InvalidArgument if the URI names no file; FailedPrecondition if the file is empty or larger than
-// kMaxScriptBytes; otherwise errors of the store.
+// opens. InvalidArgument if the URI does not end with the name of a file ("code/", "s3://bucket"); FailedPrecondition
+// if the file is empty or larger than kMaxScriptBytes; otherwise errors of the store.
 Result<ScriptFile> ReadScript(const std::string& uri, const storage::StoreOpener& open_store);
 
 // Returns FailedPrecondition with both digests if the digest of `file` is not `expected_sha256`. An empty

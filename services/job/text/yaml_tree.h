@@ -1,6 +1,6 @@
-// YAML as a tree with the positions of its nodes. It is built from the events of yaml-cpp's parser, because the class
-// YAML::Node does not preserve quoting, duplicate keys, aliases and depth. The input is untrusted: its size, depth and
-// number of nodes are limited.
+// YAML as a tree with the positions of its nodes. The input is untrusted: its size, depth and number of nodes are
+// limited. Therefore the tree is built from the events of yaml-cpp's parser, which show duplicate keys and aliases and
+// can be stopped at a limit; a YAML::Node exists only after the whole input was parsed.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct YamlLimits {
 };
 
 // Returns the tree of `text`, one document in UTF-8, with positions whose source is `source`. If it appends errors to
-// `errors`, the tree is incomplete. Errors include explicit tags, duplicate keys, keys that are not scalars, and a
+// `errors`, the tree may be incomplete. Errors include explicit tags, duplicate keys, keys that are not scalars, and a
 // second document.
 YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors);
 

@@ -9,10 +9,10 @@
 
 namespace espalier::partitioner {
 
-// Returns the errors, in the order of the document. Errors are: labels, features, weights and times of the wrong dtype
-// or shape; edge types that a layer samples but that have no weight column; required parts of a split that are empty.
-// For a user's program, checks only spec.graph.timeColumn. All names must exist: FindUnknownNames must have returned no
-// errors.
+// Returns the errors, in the order of the document. Errors are: labels and features of the wrong shape; weights and
+// times of the wrong dtype or shape; edge types that a layer samples but that have no weight column; required parts of
+// a split that are empty. Unless IsTrainedByEspalier, checks only spec.graph.timeColumn. All names must exist:
+// FindUnknownNames must have returned no errors.
 std::vector<FieldError> FindMisfits(const job::DistTraining& job, TrainedBy trained_by, const GraphMetadata& graph);
 
 // Returns, by EdgeTypeId, whether the layers of `sampling` sample edges of the type: it has a nonzero fan-out in a

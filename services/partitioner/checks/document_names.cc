@@ -31,7 +31,7 @@ Names ListKeys(const std::map<std::string, Value>& values) {
 
 std::vector<std::string> ToList(const Names& names) { return {names.begin(), names.end()}; }
 
-// Returns the names as a list for messages, without the out-degree columns that every graph has.
+// Returns the names as a list for messages, without the out-degree columns that cutting adds to every graph.
 std::string ToText(const Names& names) {
   std::vector<std::string> own;
   for (const std::string& name : names) {
@@ -100,7 +100,7 @@ class NameSearch {
   void Add(std::string path, std::string message) { unknown_.push_back({std::move(path), std::move(message)}); }
 
   // Adds the error of a plan, such as "spec.training.task.edgeTypes: edge type 'a:r:b' is named twice". Does nothing if
-  // the status is OK. Without this check, trainers would report the error after the graph is cut.
+  // the status is OK. Trainers would report the same error, but only after the graph is cut.
   void AddPlanError(const Status& error) {
     if (error.ok()) return;
     const std::string& text = error.message();

@@ -54,8 +54,8 @@ struct GraphMetadata {
 
 // Returns the headers that the partitions of `source` will have if graph.preprocess and graph.partitions are applied.
 // They include the relations that addReverseEdges creates, the node columns that sourceColumns copies from source nodes
-// to edges, and out-degrees. The sizes of splits include edges that preprocessing will drop. Reads no edges. Unless
-// `labels` is null, reads the columns that may lack values according to it, to set lacks_values. Reads no other values.
+// to edges, and out-degrees. The sizes of splits include edges that preprocessing will drop. Reads no edges. Reads
+// values only to set lacks_values: of the columns for which labels->MayLackValues is true; none if `labels` is null.
 // InvalidArgument if a reverse relation exists already.
 Result<GraphMetadata> CollectMetadata(const graph::SourceGraph& source, const job::Graph& graph,
                                       const graph::LabelColumns* labels = nullptr);

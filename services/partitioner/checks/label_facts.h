@@ -12,7 +12,7 @@
 
 namespace espalier::partitioner {
 
-// How a task interprets its labels: a class, 0 or 1 for each class (multiLabel), or numbers (regression).
+// How a task interprets its labels: as one class; as 0 or 1 for each class (multiLabel); as numbers (regression).
 enum class LabelKind { kClass, kFlags, kNumber };
 // Returns the kind of the task's labels.
 LabelKind ToLabelKind(const job::Task& task);

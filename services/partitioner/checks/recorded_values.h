@@ -8,13 +8,13 @@
 namespace espalier::partitioner {
 
 // Returns InvalidArgument for the first column with values that the job cannot use:
-// - labels, unless the job only applies a model (OnlyInfers): a value that is not an integer in
-//   [0, job::kMaxLabelClasses), -1 or NaN (multi-label: that is not 0, 1, -1 or NaN; regression: that is infinite as
-//   F32), or no label in the training part;
+// - labels, unless the job only applies a model (OnlyInfers): a value other than the integers in
+//   [0, job::kMaxLabelClasses), -1 and NaN (for multi-label tasks: other than 0, 1, -1 and NaN; for regression: a value
+//   that is infinite as F32), or no label in the training part;
 // - features: NaN; unless features are normalized, also a finite F64 value that is infinite as F32;
 // - weights: a value that is NaN, infinite or negative, or all values are 0;
 // - seed times: 2^63 or later.
-// For a wrong value other than NaN, the message names the field, the column and the row of the source:
+// For a wrong value, the message names the field, the column and, if it is recorded, the row of the source:
 //   spec.training.sampling.weight: row 17 of column 'w' of edge type 'a:r:b' is -2.5: expected a finite weight, 0 or
 //   larger
 // Returns OK for jobs that are not trained by Espalier (IsTrainedByEspalier).

@@ -40,7 +40,7 @@ struct RowsByPartition {
   }
 };
 
-// Groups the edges' rows by the owner of their destination. num_edges: the number of edges of each partition.
+// Groups the edges' rows by the owner of their destination. num_edges[p]: how many of the edges partition p receives.
 RowsByPartition SortByPartition(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner,
                                 const std::vector<uint64_t>& num_edges) {
   RowsByPartition sorted{.first = std::vector<uint64_t>(num_edges.size() + 1, 0),

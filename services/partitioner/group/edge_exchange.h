@@ -54,9 +54,9 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
                             const std::vector<EdgeShare>& shares, const partition::Assignment& assignment,
                             const ExchangeOptions& options);
 
-// Sends the edges of this process and publishes its SentEdges as the marker `marker`, unless this rank has published
-// that marker before (for example before a restart). Then waits for the marker of each process. Returns the SentEdges
-// by rank.
+// Sends the edges of this process and publishes its SentEdges as the text of the marker `marker` (process_group.h),
+// unless this rank has published that marker before (for example before a restart). Then waits for the marker of each
+// process. Returns the SentEdges by rank.
 Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& marker, const BundlePlace& place,
                                              const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
                                              const partition::Assignment& assignment, const ExchangeOptions& options);
@@ -68,14 +68,14 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
                                                      const std::vector<EdgeShare>& shares,
                                                      const std::vector<SentEdges>& sent);
 
-// Returns `graph` with only the in-edges of one partition as its edges, with original IDs and columns. Memory: these
-// edges and the bundle of one process. DataLoss if a bundle does not have the expected tensors or has an edge whose
-// endpoints do not exist.
+// Returns `graph` with only the in-edges of one partition as its edges, with original IDs and columns. Uses only the
+// dtypes and row shapes of `shares`. Memory: the returned edges and the bundle of one process. DataLoss if a bundle
+// does not have the expected tensors or has an edge whose endpoints do not exist.
 Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);
 
-// Returns DataLoss if `partition` does not own the destination of each received edge. The assignment must cover all
+// Returns DataLoss unless `partition` owns the destination of every received edge. The assignment must cover all
 // nodes of the graph.
 Status CheckDestinations(const graph::SourceGraph& received, const partition::Assignment& assignment,
                          PartitionId partition);

@@ -15,7 +15,8 @@
 
 namespace espalier::partitioner {
 
-// Returns the name of a group's attempt. The files of the group are below `<prefix>/<AttemptName(group)>/`.
+// Returns the name of a group's attempt (partition_attempt.h). The files of the group are below
+// `<prefix>/<AttemptName(group)>/`.
 std::string AttemptName(const GroupOptions& group);
 // Returns whether `attempt` is the name of an attempt of a group.
 bool IsGroupAttempt(std::string_view attempt);
@@ -38,7 +39,7 @@ struct GroupWork {
   // and "building", and before each partition that is built. `fraction` is the completed part of the phase.
   // PartitionInGroup returns the error of this function.
   std::function<Status(std::string_view phase, double fraction)> advance;
-  // Called with the preprocessed graph, which has only this process's share of the edges, if preprocessing changes
+  // If preprocessing changes edges, called with the preprocessed graph, which has only this process's share of the
   // edges. May be null.
   std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
 };

@@ -1,7 +1,7 @@
-// Objects below the group's folder: markers/size, markers/rank-NNNN/<what>, alive/rank-NNNN and failed/rank-NNNN. All
-// but the heartbeats are created with PutIfAbsent and never change. A heartbeat is a number that changes; a waiting
-// process measures with its own clock how long the number has stayed the same, so clocks of hosts need not agree. Waits
-// poll with exponential backoff and jitter.
+// Objects below the group's folder: markers/size, markers/rank-NNNN/<what>, alive/rank-NNNN (heartbeats) and
+// failed/rank-NNNN. All but the heartbeats are created with PutIfAbsent and never change. A heartbeat is a number that
+// changes; a waiting process measures with its own clock how long the number has stayed the same, so clocks of hosts
+// need not agree. Waits poll with exponential backoff and jitter.
 #include "services/partitioner/group/process_group.h"
 
 #include <algorithm>

@@ -4,10 +4,11 @@
 // Flow: each process publishes markers, which are written once, and polls for the markers of other processes. A running
 // process renews its heartbeat; a process that fails publishes its error.
 //
-// Guarantees: a wait ends when the marker exists, when a process publishes an error, when the outcome exists because
-// another process has done the work, when this process is asked to stop, after an error of the store, or peer_timeout
-// after the last heartbeat of the awaited process. If the wait finds no heartbeat, it ends start_timeout after its
-// beginning. A process that is restarted with its rank finds its own markers and resumes.
+// Guarantees: a wait ends when the marker exists, when a process publishes an error, when the outcome
+// (GroupPlace::outcome) exists because another process has done the work, when this process is asked to stop, after an
+// error of the store, or peer_timeout after the last heartbeat of the awaited process. If the wait finds no heartbeat,
+// it ends start_timeout after its beginning. A process that is restarted with its rank finds its own markers and
+// resumes.
 //
 // Assumptions: an object that was put is visible to later reads of other processes, as in S3 and file systems. Clocks
 // of different processes are not compared.

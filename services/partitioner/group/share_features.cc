@@ -1,6 +1,6 @@
-// The range of a process is DirectoryRangeFor of its rank. If the check of a range fails, all rows are checked, so that
-// the error names the same row as in one process. Magnitudes are exchanged as JSON in the marker "feature-magnitudes";
-// every process takes the maximum over all markers.
+// A process checks the range of each feature column's rows that DirectoryRangeFor returns for its rank. If the check
+// fails, it checks all rows, so that its error names the same row as that of a single process. Magnitudes are exchanged
+// as JSON in the marker "feature-magnitudes"; every process takes the maximum over all markers.
 #include "services/partitioner/group/share_features.h"
 
 #include <algorithm>
@@ -58,8 +58,8 @@ Result<Magnitudes> FindMagnitudes(const graph::SourceGraph& source, uint32_t ran
   return magnitudes;
 }
 
-// Raises each magnitude of one node type to its value in `columns`, an object with a list of numbers for each column,
-// if that value is larger.
+// Replaces each magnitude of one node type by the maximum of the magnitude and its value in `columns`, which is an
+// object with a list of numbers for each column.
 Status MergeMagnitudesOfType(const format::JsonFields& columns, std::map<std::string, std::vector<double>>* of_type) {
   for (auto& [name, largest] : *of_type) {
     std::vector<double>& values = largest;
@@ -78,8 +78,8 @@ Status MergeMagnitudesOfType(const format::JsonFields& columns, std::map<std::st
   return {};
 }
 
-// Raises each magnitude to that of another process if that is larger. `text` is the JSON of that process's marker:
-// {"types": [an object for each node type]}.
+// Replaces each magnitude by the maximum of the magnitude and that of another process. `text` is the JSON of the other
+// process's marker: {"types": [an object for each node type]}.
 Status MergeMagnitudes(const std::string& text, Magnitudes* magnitudes) {
   constexpr int kDepth = 4;
   ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kDepth));

@@ -27,9 +27,10 @@ Result<FeatureScales> FindFeatureScales(ProcessGroup& group, const graph::Source
                                         const std::vector<std::string>& source_columns,
                                         const graph::PreprocessOptions& options, int threads);
 
-// Converts the features of `partition`, which was built from the columns of `graph`, and their copies in the edge
-// columns that `source_columns` names. `scales` is the result of FindFeatureScales. Memory: two copies of one column of
-// the partition. Internal for rows that cannot be converted, which FindFeatureScales has excluded.
+// Converts the features of `partition`, which was built from the columns of `graph`, and their copies in edge columns.
+// `source_columns` names the node columns that are copied (partition::BuildOptions). `scales` is the result of
+// FindFeatureScales. Memory: two copies of one column of the partition. Internal for rows that cannot be converted,
+// which FindFeatureScales has excluded.
 Status ConvertFeatures(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns,
                        const graph::PreprocessOptions& options, const FeatureScales& scales,
                        graph::Partition* partition, int threads);

@@ -1,7 +1,7 @@
-// A share is a contiguous range of rows, so an edge's original ID in the whole graph is its row in the share plus the
-// first row of the share, and the IDs of reverse edges follow all IDs of the list (PlaceInList). Duplicates are dropped
-// after an exchange that brings all edges with the same destination to one process. At the end the processes add up the
-// sizes of their shares, because later steps need the number of edges of the whole graph.
+// A share is a contiguous range of rows of an edge list, so an edge's original ID in the whole list is its row in the
+// share plus the first row of the share. The IDs of reverse edges follow all IDs of the list (PlaceInList). Duplicates
+// are dropped after an exchange that brings all edges with the same destination to one process. At the end the
+// processes add up the sizes of their shares, because later steps need the number of edges of the whole graph.
 #include "services/partitioner/group/share_preprocessing.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Exchange: for each endpoint of every edge of its share, a process sends the pair (position of the endpoint in the
 // stream order, the other endpoint) to the process whose range contains the position. The receiver builds a CSR of
-// neighbors by position. The number of repetitions of a neighbor is its weight. If all edges of the graph have the same
-// multiplicity, all processes drop repetitions, as the algorithm Streaming does in one process, so that scores are
-// bitwise equal. Turns: every process keeps the whole state (Restream). In turn `rank`, the process with this rank
-// assigns the vertices of its range and writes their partition numbers as a bundle; the other processes read the bundle
-// and apply it.
+// neighbors by position. The number of repetitions of a neighbor is its weight. If all pairs of adjacent vertices have
+// the same number of edges between them (multiplicity), all processes drop repetitions, as the algorithm Streaming does
+// in one process, so that scores are bitwise equal to those of one process. Turns: every process keeps the whole state
+// (Restream). In turn `rank`, the process with this rank assigns the vertices of its range and writes their partition
+// numbers as a bundle; the other processes read the bundle and apply it.
 #include "services/partitioner/group/turn_cut.h"
 
 #include <algorithm>
@@ -118,8 +118,8 @@ struct Neighbors {
   std::vector<uint32_t> scratch_;
 };
 
-// The edges of one type in a share, grouped by the process whose range contains a chosen endpoint: the source of every
-// edge, or the destination of every edge.
+// The edges of one type in a share, grouped by the process whose range contains the edge's source. A second object
+// groups them by destination in the same way.
 struct EdgesByProcess {
   std::vector<uint64_t> first;  // [processes + 1]
   std::vector<uint32_t> edges;  // indices into the share, without self loops
@@ -227,8 +227,8 @@ class TurnCut {
   }
 
   // Writes one bundle for each process, unless this rank did so before a restart. The arrays "positions" and
-  // "neighbors" contain, for each endpoint of an edge in that process's range, its position relative to the start of
-  // the range, and the other endpoint. Memory: one bundle at a time, and the bytes per edge that turn_cut.h names.
+  // "neighbors" contain, for each endpoint that lies in that process's range, its position relative to the start of the
+  // range, and the edge's other endpoint. Memory: one bundle at a time, and the bytes per edge that turn_cut.h names.
   Status SendNeighbors() {
     ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
     if (sent) return {};

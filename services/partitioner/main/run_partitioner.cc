@@ -1,7 +1,7 @@
-// Checks run from cheap to expensive, so that an error in the document is reported before data is read: stores, the
-// output's location, the files that trainers start from, then the pipeline, which checks names and values before it
-// cuts the graph. The exit code depends on which check failed: names that the graph does not have and a URI whose
-// location does not exist are errors of the document (64), other errors in the source are bad input (65).
+// Checks run from cheap to expensive: stores, the output's location, the files that trainers start from, then the
+// pipeline, which reads the graph and checks names and values before it cuts. The exit code depends on which check
+// failed: names that the graph does not have and a URI whose location does not exist are errors of the document (64),
+// other errors in the source are bad input (65).
 #include "services/partitioner/main/run_partitioner.h"
 
 #include <unistd.h>

@@ -17,7 +17,7 @@ class FileReceiver {
  public:
   static constexpr std::chrono::seconds kLockTimeout{10};
 
-  // Starts the transfer that `message` announces. It is a `receive` message with the fields `file`, an absolute path;
+  // Starts the transfer that `message` announces: a message `receive` with the fields `file`, an absolute path;
   // `bytes`, the size; `mode`, the permissions; and `blocks`, the XXH3-64 hash of each 4 MiB block. Reads and verifies
   // the blocks that exist. InvalidArgument if the message is invalid. DeadlineExceeded if another transfer to the same
   // file lasts for longer than `patience`.
@@ -26,8 +26,8 @@ class FileReceiver {
   const std::set<uint64_t>& wanted() const { return wanted_; }  // numbers of the missing blocks
   // Returns whether the file already had this content at Begin.
   bool was_there() const { return was_there_; }
-  // Verifies and writes a missing block. DataLoss if its size or hash differs from the announced one; InvalidArgument
-  // if the block is not missing.
+  // Verifies and writes a block of wanted(). DataLoss if its size or hash differs from the announced one;
+  // InvalidArgument if the block is not in wanted().
   Status WriteBlock(uint64_t block, const std::string& bytes);
   // Sets the permissions, syncs the file to disk and renames it to its final name. Internal if wanted() is not empty.
   Status Commit();

@@ -1,7 +1,7 @@
 // One thread with one loop (HandleCommands): read and execute the launcher's messages, report events of the processes,
 // forward new lines of their logs and the status of trainer 0, then wait for the next input or event. A request that
-// fails is answered with `failed` and does not end the loop, unless the request is unknown. When the loop ends for any
-// reason (a stop signal, or the end, an error or a long silence of the connection), all processes are stopped.
+// fails is answered with `failed` and does not end the loop. When the loop ends for any reason (a stop signal, an
+// unknown request, or the end, an error or a long silence of the connection), all processes are stopped.
 #include "services/runner/launch/host_agent.h"
 
 #include <sys/stat.h>
@@ -47,7 +47,8 @@ constexpr std::chrono::seconds kMessageTimeout{60};
 // Time limit for locking the folder. If the launcher of an earlier launch has just died, the agent of that launch holds
 // the lock until its processes have ended.
 constexpr std::chrono::seconds kFolderTimeout{60};
-// Longest silence of the launcher before `begin`, because it may be reading files to copy.
+// Longest silence of the launcher before `begin`. Long, because the launcher sends no pings while it downloads the
+// job's script and prepares the run.
 constexpr std::chrono::minutes kPatienceBeforeBegin{10};
 constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
                                          "espalier-trainer", "espalier-trainer-process"};
@@ -183,8 +184,8 @@ class HostAgent {
     return done.ok() ? done : SendFailure(done, begin);
   }
 
-  // Locks the folder and creates its files. If another agent holds the lock, returns OK; the next turn of the loop
-  // retries until begin_by_.
+  // Locks the folder and creates its files. If another agent holds the lock before begin_by_, returns OK, and the next
+  // turn of the loop retries.
   Status TryBegin() {
     const Message message = *pending_begin_;
     Result<run::RunFolder> folder = run::RunFolder::Open(message.Text("folder"));

@@ -364,7 +364,7 @@ void HostFleet::Signal(ChildId child, int signal_number) {
   if (RunsLocally(child)) return local_.Signal(child, signal_number);
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
-  // The next Poll reports an error of the connection.
+  // If the connection fails, the next Poll reports it.
   (void)sessions_[FindHost(child)]->Send(
       {{"do", "signal"}, {"child", ToString(child)}, {"life", found->second.life}, {"signal", signal_number}});
 }

@@ -20,7 +20,7 @@ namespace espalier::launch {
 struct SessionOptions {
   SshOptions ssh;
   std::string program;  // path of `espalier` on the host
-  std::string version;  // of this program; the host's must be equal
+  std::string version;  // of the launcher; `program` must have the same version
 };
 
 // Not thread-safe: used by one thread, which must outlive it (see ChildProcess). After the first error of the
@@ -56,7 +56,7 @@ class HostSession {
   // Reads the messages that have arrived and keeps them for a later Await; does not block. A message `failed` becomes
   // an error.
   Status PollMessages();
-  // Closes the connection because of `reason`, which all later calls return.
+  // Closes the connection because of `reason`. Returns the error that all later calls return too.
   Status GiveUp(const Status& reason) { return EndConnection(reason); }
   // Returns the descriptors for poll().
   std::vector<int> descriptors() const { return {output_.get(), error_.get()}; }

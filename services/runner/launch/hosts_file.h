@@ -17,7 +17,7 @@ namespace espalier::launch {
 constexpr uint16_t kDefaultServerPort = 30050;  // DGL's default
 
 struct Host {
-  std::string name;  // passed to ssh: an address, a host name, or a Host of the user's ssh_config
+  std::string name;  // address or host name: passed to ssh, and resolved on this machine (ResolveAddress)
   // Port of the host's first graph server; the host's other servers use the next ports. 0: any free ports.
   uint16_t port = kDefaultServerPort;
   friend bool operator==(const Host&, const Host&) = default;

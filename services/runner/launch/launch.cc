@@ -32,8 +32,8 @@ run::RunOutcome Failed(const Status& status) {
   return outcome;
 }
 
-// Returns the outcome of an error of the document, the hosts or the folders to copy. Has exit code 64 where Failed has
-// 65.
+// Returns the outcome of an error of the document or the hosts, with exit code 64 where Failed has 65. Launch also uses
+// it for an error of the folders to copy.
 run::RunOutcome Refused(const Status& status) {
   run::RunOutcome outcome = Failed(status);
   if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
@@ -191,7 +191,7 @@ run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
   }
   for (const std::string& folder : options.folders) {
     const Status copied = CopyFolder(folder, target);
-    if (!copied.ok()) return Refused(copied);
+    if (!copied.ok()) return Failed(copied);
   }
   return outcome;
 }

@@ -19,7 +19,7 @@
 //   block    index; body: the bytes of that block
 //   ping     keeps the connection alive; response: pong
 // host to launcher; the field "is" of the head is one of:
-//   hello    version, processors, folder: that of the binaries; missing [program]: role binaries that it lacks
+//   hello    version, processors, folder: where the binaries are; missing [program]: role binaries not in the folder
 //   begun    seesOutput: whether output/run/token contains the token; rendezvousPort: a free port of the host's address
 //   ready    child, life, address, admin, rendezvous, pid: the process has written its ready file
 //   ended    child, life, code, signal, lastWords: exit state and termination message of the process

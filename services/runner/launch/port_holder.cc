@@ -37,7 +37,7 @@ bool IsMapped(const Address& address) {
          std::all_of(address.begin(), address.begin() + 10, IsZero);
 }
 
-// Returns an IPv4-mapped address as an IPv4 one; empty if `host` is not a numeric address.
+// Parses a numeric address; an IPv4-mapped one becomes an IPv4 address. Empty if `host` is not a numeric address.
 Address ParseAddress(const std::string& host) {
   Address bytes(sizeof(in6_addr));
   if (inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1) {

@@ -40,12 +40,13 @@ struct Life {
   std::string address;
 };
 
-// The group of a partitioner. Partitioners find each other in the store by the name of the group.
+// The group of a partitioner. Its members find each other through objects below the URI of the partitions, by the name
+// of the group.
 struct PartitionerPeers {
   uint32_t rank = 0;
   uint32_t size = 1;
   std::string group = {};  // unique name; empty if size is 1
-  int threads = 0;         // unless Site::partitioner_threads is set; 0: the number of the machine's processors
+  int threads = 0;         // used if Site::partitioner_threads is 0; 0: the number of the machine's processors
 };
 
 // Returns the command of a partitioner. Here and below, paths and addresses are those of `site`.
@@ -60,8 +61,8 @@ process::ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, 
 struct TrainerPeers {
   std::vector<std::string> servers;  // by partition (AddressesByPartition)
   std::vector<std::string> samplers;
-  // host:port of the rendezvous of the ranks. Trainer 0 reports it when it is ready. For a program, the caller chooses
-  // it, and the ranks get it as MASTER_ADDR and MASTER_PORT.
+  // host:port of the rendezvous of the ranks. The built-in trainer of rank 0 chooses the address and reports it. For a
+  // program, the caller chooses it, and the ranks get it as MASTER_ADDR and MASTER_PORT.
   std::string rendezvous;
 };
 // Returns the command of trainer `rank`, which resumes from the newest checkpoint below the job's output.uri, if there

@@ -1,6 +1,6 @@
-// Interface to the processes of one run: starts, watches and ends them. The decisions are made by the recovery plan
-// (recovery_plan.h). LocalFleet (local_fleet.h) has all processes on this machine, for `espalier run`; HostFleet
-// (launch/host_fleet.h) has them on the hosts of `espalier launch`.
+// Interface to the processes of one run: starts, watches and ends them. The recovery plan (recovery_plan.h) decides
+// what to start and end. LocalFleet (local_fleet.h) has all processes on this machine, for `espalier run`; HostFleet
+// (launch/host_fleet.h) has all but some partitioners on the hosts of `espalier launch`.
 #pragma once
 
 #include <chrono>
@@ -28,9 +28,9 @@ struct ChildEnded {
   process::ExitState exit;
 };
 struct FleetEvents {
-  std::vector<ChildReady> ready;  // happened before the events in `ended`; a child may be in both
-  std::vector<ChildEnded> ended;
-  Status broken;  // an error that no restart of a child resolves: a machine is lost, a port is in use
+  std::vector<ChildReady> ready;
+  std::vector<ChildEnded> ended;  // a child that is also in `ready` became ready before it ended
+  Status broken;                  // an error that no restart of a child resolves: a machine is lost, a port is in use
 };
 
 // Not thread-safe. The destructor ends all children.
@@ -40,9 +40,10 @@ class Fleet {
 
   // Returns the machine of the child, with the paths and addresses that its command line needs.
   virtual Site GetSite(ChildId child) const = 0;
-  // Makes the graph servers read the partitioning at `uri`. A path in `uri` is one of this machine. If the fleet copies
-  // partitions, copies it to the servers' machines and blocks for as long as this takes; otherwise they must be able to
-  // read it (FailedPrecondition). Cancelled if a stop is requested; DeadlineExceeded after the run's deadline.
+  // Makes the graph servers read the partitioning at `uri`. A path in `uri` is one of this machine: a fleet that copies
+  // partitions copies them from there to the servers' machines, and the call blocks until this is done; without a copy,
+  // FailedPrecondition if one of these machines cannot read the path. Cancelled if a stop is requested;
+  // DeadlineExceeded after the run's deadline.
   virtual Status ProvidePartitions(const std::string& uri, std::optional<Deadline> deadline) = 0;
 
   // Starts the child. An earlier process of the same child must have ended; its ready file at `ready_path` is removed.

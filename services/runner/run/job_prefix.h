@@ -17,7 +17,7 @@ struct EarlierRun {
   // nothing to resume.
   bool outputs_committed = false;
   std::string job_name;                  // from the result of the committed outputs; empty if there is none
-  std::vector<std::string> result_keys;  // keys of all objects below results/<incarnation>/
+  std::vector<std::string> result_keys;  // keys of the result files of all incarnations (results/*/)
 
   // Returns the newest complete checkpoint, owned by this object; null if there is none.
   const format::CheckpointListing* NewestCheckpoint() const;
@@ -26,8 +26,8 @@ struct EarlierRun {
 
 // Looks for an earlier run below `prefix`. FailedPrecondition if manifest.json is not the manifest of a run's outputs.
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix);
-// Deletes everything that FindEarlierRun found. The order of deletions ensures that an interrupted call leaves no
-// manifest and no checkpoint that refers to deleted files.
+// Deletes everything that FindEarlierRun found. Even after an interrupted call, no manifest or checkpoint refers to
+// deleted files, because manifests are deleted before the files that they describe.
 Status DeleteEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier);
 
 // Returns the position from which a run would resume: "epoch 12, step 3", or "the beginning" without a checkpoint.
@@ -35,7 +35,7 @@ std::string PositionText(const EarlierRun& earlier);
 // Returns the position of the checkpoint that a document names (checkpoint.resumeFrom). `named` is a checkpoint, or a
 // folder of checkpoints, of which the newest complete one is used. NotFound if there is none.
 Result<std::string> DescribePosition(const storage::StoreLocation& named);
-// Returns the position of the newest checkpoint below `prefix` now, for messages. An error becomes part of the text.
+// Returns the PositionText of the checkpoints below `prefix` now, for messages. An error becomes part of the text.
 std::string NewestPositionText(const storage::StoreLocation& prefix);
 // Returns "the newest checkpoint (<error>)", for a position that could not be read.
 std::string UnknownPositionText(const Status& reason);

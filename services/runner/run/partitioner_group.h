@@ -15,8 +15,8 @@ namespace espalier::run {
 // Not thread-safe.
 class PartitionerGroup {
  public:
-  // Creates a group of `size` >= 1 partitioners. The name is unique to this run, so that files of earlier runs in the
-  // store are not used.
+  // Creates a group of `size` >= 1 partitioners. The name is unique to this run, so that the partitioners do not read
+  // what those of earlier runs exchanged in the store.
   explicit PartitionerGroup(uint32_t size);
 
   // Call these when a partitioner is started and when it has ended; `ok`: with exit code 0.

@@ -1,7 +1,7 @@
 // Next() derives the actions from the states of all children, in a fixed order: give up on bad input, succeed, give up
-// on stores, restart services, start absent roles in their order, advance the trainer group, give up after a failure.
-// It can be called at any time and any number of times; wake_at_ is the earliest time at which a timer changes its
-// result.
+// on stores, restart services (here all processes except trainers), start absent roles in their order, advance the
+// trainer group, give up after a failure. It can be called at any time and any number of times; wake_at_ is the
+// earliest time at which a timer changes its result.
 //
 // A failed trainer group passes through: failure (group_failed_at_) -> after `settle_time`, SIGTERM to the
 // trainers that still run (group_signaled_at_) -> after `trainer_grace`, SIGKILL -> all have ended: DecideGroup names
@@ -184,9 +184,9 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
 }
 
-// Returns whether the run can continue without this server: it is a further replica, so it holds no mutable tensors,
-// and another server of the partition is ready. The server must have been ready once, because the start of the samplers
-// and trainers waits for all servers.
+// Returns whether the run can continue without this server: it is not the first server of its partition, so it holds no
+// mutable tensors, and another server of the partition is ready. The server must have been ready once, because the
+// start of the samplers and trainers waits for all servers.
 bool RecoveryPlan::IsRedundant(ChildId id) const {
   if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
   if (!children_.at(id).was_ready) return false;
@@ -283,9 +283,9 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
 }
 
-// Called when a group ended with 75. Returns whether it is a group of a program, and this group and the one before both
-// ended with 75 soon after their start. Then the stop probably did not come from outside, and without counting it the
-// restarts would never end.
+// Called when a group ended with exit code 75. Returns whether it is a group of a program, and this group and the one
+// before both ended with 75 soon after their start. Then the stop probably did not come from outside, and without
+// counting it the restarts would never end.
 bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
   if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // trainers exit with 75 only after a signal
   const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy_after);

@@ -4,12 +4,13 @@
 //
 //   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers are done
 //
-// - Partitioners, servers and samplers are restarted one by one, servers and samplers at the same address; their peers
-//   wait for them. A partitioner that exited with 0 is done. A server that is a further replica of its partition, and
-//   was ready once, is restarted without limit while another server of the partition is ready.
+// - A partitioner, server or sampler is restarted alone, a server or sampler at the same address; its peers wait for
+//   it. A partitioner that exited with 0 is done. A server that was ready once, and is not the first of its partition
+//   (server_numbering.h), is restarted without limit while another server of the partition is ready.
 // - Trainers are one group. When a trainer dies, all trainers are ended, and a new incarnation of the group starts from
 //   the newest checkpoint. When trainer 0 has exited with 0, the outputs are committed: a trainer that is killed or
-//   stopped afterwards has not failed. A user's program instead of trainers (TrainerKind) starts on all ranks at once.
+//   stopped afterwards has not failed. A user's program instead of trainers (TrainerKind) starts on all ranks at once
+//   and must exit with 0 on all of them.
 // - Exit codes 64 and 65 of any process end the run, because the same input would lead to the same error. The
 //   exception is a user's program to which this plan has sent a signal.
 // - Exit code 75 is a stop from outside and not counted as a failure. A program may also exit with it to be retried
@@ -54,8 +55,8 @@ struct PlanOptions {
   // The end of one process makes others fail within milliseconds. Failures are collected for this time before the cause
   // is chosen among them.
   std::chrono::milliseconds settle_time{400};
-  // From SIGTERM to SIGKILL when one trainer has failed. Trainers that still run this long after trainer 0 has exited
-  // with 0 are killed too.
+  // From SIGTERM to SIGKILL when one trainer has failed. With kEspalier, trainers that still run this long after
+  // trainer 0 has exited with 0 are killed too.
   std::chrono::milliseconds trainer_grace{5000};
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a restart; doubles each time
   // After a process was ready for this long, its deaths in a row are counted from 0 again. A program that ran for this
@@ -98,7 +99,7 @@ struct Signal {
 struct Recovering {
   Failure failure;
   bool counted = true;
-  int64_t attempt = 0;  // counted failures so far: of the trainers in total, of another process in a row
+  int64_t attempt = 0;  // counted failures so far: all of the trainers, or those in a row of another process
   int64_t limit = 0;
 };
 // Probe the job's stores. The caller must report the result with OnStores before it calls Next() again.

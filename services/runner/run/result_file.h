@@ -14,8 +14,8 @@ struct RunFacts {
   std::string partition_uri;
   std::string access;
   std::vector<std::string> warnings;          // of the partitioning
-  std::optional<std::string> samples_digest;  // set with --audit
-  uint64_t num_expansions = 0;                // distinct expansions in the digest; set with --audit
+  std::optional<std::string> samples_digest;  // set with --audit, unless the run was resumed or trainers were restarted
+  uint64_t num_expansions = 0;                // distinct expansions in the digest; 0 without a digest
   uint64_t incarnation = 0;                   // the incarnation that wrote the outputs
   int64_t trainer_restarts = 0;               // restarts of the whole group
   int64_t service_restarts = 0;               // of partitioners, servers and samplers

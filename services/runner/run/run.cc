@@ -91,14 +91,14 @@ struct Beginning {
   uint64_t incarnation = 1;
   std::string reason;
   EarlierRun replaced;          // the earlier run to remove
-  bool has_checkpoint = false;  // whether the run starts from a checkpoint of its own
+  bool has_checkpoint = false;  // whether the run starts from a checkpoint below output.uri
 };
 
 std::string CheckpointsText(const EarlierRun& earlier) {
   return Pluralize(earlier.num_complete(), "checkpoint") + ", the newest at " + PositionText(earlier);
 }
 
-// Returns the position from which trainers start if the run has no checkpoint of its own: that of
+// Returns the position from which trainers start if there is no checkpoint below output.uri: that of
 // checkpoint.resumeFrom. Returns an empty string if the document does not set it or the job only infers. If the
 // checkpoint cannot be read, the text contains only its URI; the trainers report the error.
 std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) {
@@ -149,8 +149,9 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   return beginning;
 }
 
-// Executes `work` on another thread and polls the fleet meanwhile: work on a slow store may take longer than hosts wait
-// for a message. Returns the error of the work, otherwise that of the fleet.
+// Executes `work` on another thread. Polls the fleet meanwhile, which pings the hosts of `espalier launch`: work on a
+// slow store may take longer than a host waits for a message. Returns the error of the work, otherwise that of the
+// fleet.
 Status RunWhileWatching(Fleet& fleet, const std::function<Status()>& work) {
   std::future<Status> done = std::async(std::launch::async, work);
   Status broken;
@@ -162,8 +163,8 @@ Status RunWhileWatching(Fleet& fleet, const std::function<Status()>& work) {
   return broken;
 }
 
-// Removes the files of the earlier run. Called after all checks have passed and before job.json is written. Does not
-// remove what a user's program has saved.
+// Removes the results, checkpoints and logs of the earlier run, with --resume only the results. Called after all checks
+// have passed and before job.json is written. Does not remove what a user's program has saved.
 Status RemoveEarlierRun(const RunOptions& options, const RunJob& job, const RunFolder& folder, const JobStores& stores,
                         const EarlierRun& earlier, Fleet& fleet, terminal::Progress& progress) {
   const bool keep_logs = options.keep_logs || options.resume;
@@ -260,8 +261,8 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   for (const std::string& name : run.StopChildren()) {
     context.progress.Note(name + " did not end after SIGTERM and was killed");
   }
-  // Trainers that are asked to stop after their last step still complete the outputs if that is quick. Then the run has
-  // succeeded.
+  // Trainers that have finished their last step when the stop is requested still complete the outputs if that is quick.
+  // Then the run has succeeded.
   if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.AllTrainersSucceeded()) stop.reset();
   if (stop.has_value()) {
     RemoveResult(context);
@@ -350,8 +351,8 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ToExitCode(code), beginning.status().message());
   }
-  // A run that resumes from its own checkpoint does not need all files that the job started from. If a file that it
-  // needs is missing, the trainers report it.
+  // A run that resumes from a checkpoint below output.uri does not need all files that the job started from. If a file
+  // that it needs is missing, the trainers report it.
   if (!beginning->has_checkpoint && !options.roles.has_program()) {
     const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
                                                  .credentials = true};

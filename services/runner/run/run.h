@@ -1,9 +1,10 @@
 // `espalier run`: runs a job as processes of this machine.
 //
 // Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
-// Servers, samplers and trainers each write a file with their addresses when they are ready. A child that dies is
-// restarted up to a limit (recovery_plan.h, docs/recovery.md). With RoleOptions::program, or a program in the document,
-// the user's program runs instead of the trainers (docs/programs.md), and no outputs are expected.
+// job_file.h makes job.json from the document. Servers, samplers and trainers each write a file with their addresses
+// when they are ready. recovery_plan.h decides which children are restarted when one dies, and how often
+// (docs/recovery.md). With RoleOptions::program, or a program in the document, the user's program runs instead of the
+// trainers (docs/programs.md), and no outputs are expected.
 //
 // Guarantees:
 // - When Run returns, or this process is killed in any way, no child runs. Exception: if this process is killed by
@@ -32,7 +33,7 @@ namespace espalier::run {
 struct RunOptions {
   std::string command = "espalier run";  // the command before -f, for the message on how to resume
   job::RunsOn runs_on = job::RunsOn::kLaptop;
-  std::string job_file;               // empty: `settings` are the whole document (of a user's program)
+  std::string job_file;               // empty (only with a user's program): `settings` are the whole document
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
   bool keep_logs = false;  // keep the logs of an earlier run in the same folder

@@ -21,7 +21,7 @@ class RunFolder : public RunPaths {
   // The following functions remove files of an earlier run that could be mistaken for files of this one. None removes
   // the state file or checkpoints.
 
-  // Removes the files below run/, such as ready files and keys, and creates run/ if it is missing.
+  // Removes all files below run/, such as ready files and keys, except the state file. Creates run/ if it is missing.
   Status RemoveRunFiles() const;
   // Removes results, outputs and audits, and unless `keep_logs` the logs. Creates audit/ and logs/ if they are missing.
   Status RemoveResults(bool keep_logs) const;

@@ -133,7 +133,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
   }
   if (events.broken.ok()) return std::nullopt;
   // The error does not name the child, so its role is taken to be that of the latest start. A host reports a failed
-  // start a moment after the request: if another role was started in between, only the exit code is wrong.
+  // start a moment after the request: if another role was started in between, at worst the exit code is wrong.
   return ToStop(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
@@ -377,7 +377,7 @@ void RunInProgress::BeginPhase(ChildId child) {
     case Role::kSampler: phase = "starting " + Pluralize(job.sampler_replicas, "sampler"); break;
     case Role::kTrainer: phase = TrainersPhase(); break;
   }
-  // A restarted service does not begin a new phase.
+  // A restarted partitioner, server or sampler does not begin a new phase.
   const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;
   if (is_replaced || phase == phase_) return;
   phase_ = phase;
@@ -420,8 +420,8 @@ void RunInProgress::ShowPartitioning() {
   if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);
 }
 
-// Writes the running processes to the state file, for users and tests. Errors are ignored; the run does not depend on
-// it.
+// Writes the list of running processes to the state file, for users and tests. Errors are ignored, because the run does
+// not depend on this list.
 void RunInProgress::WritePids() {
   state_.processes = context_.fleet.Pids();
   (void)WriteRunState(context_.folder.StateFile(), state_);

@@ -36,8 +36,8 @@ struct RunContext {
   const RunFolder& folder;
   const RunJob& job;
   const storage::StoreLocation& prefix;               // the job's output.uri
-  const storage::StoreLocation& prefix_for_messages;  // the same, for the text of messages, with short timeouts
-  const StoreProbe& stores;                           // also with short timeouts
+  const storage::StoreLocation& prefix_for_messages;  // the same with short timeouts, to read what only messages need
+  const StoreProbe& stores;                           // with short timeouts
   std::chrono::seconds store_patience;                // how long the job's processes retry requests to stores
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext

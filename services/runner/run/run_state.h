@@ -16,7 +16,7 @@ namespace espalier::run {
 struct RunState {
   Attempts attempts;
   std::string reason;      // why the newest incarnation began: "started", "resumed", "trainer-1 was killed (signal 9)"
-  bool succeeded = false;  // the outputs are committed
+  bool succeeded = false;  // the run has succeeded, and its outputs are published
   std::map<ChildId, pid_t> processes;  // running processes
 
   friend bool operator==(const RunState&, const RunState&) = default;

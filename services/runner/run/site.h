@@ -17,7 +17,7 @@ struct Site {
   uint32_t local_rank = 0;          // rank of a trainer among the trainers on the machine
   unsigned server_threads = 2;      // threads of a graph server
   int partitioner_threads = 0;      // threads of a partitioner; 0: PartitionerPeers::threads (commands.h)
-  std::string partitions_uri = {};  // where graph servers read partitions; empty before ProvidePartitions
+  std::string partitions_uri = {};  // where graph servers read partitions; empty before Fleet::ProvidePartitions
   std::string working_folder = {};  // working directory of a user's program; empty: that of this process
   // Connections to other machines are not encrypted. Set only if the user has disabled TLS explicitly.
   bool plaintext_to_others = false;

@@ -16,7 +16,7 @@ namespace espalier::sampler {
 template <class LocalId>
 struct OwnerRouteOf {
   std::vector<uint32_t> owner;               // [ids] the owning partition; empty if there is only one partition
-  std::vector<std::vector<LocalId>> locals;  // [partitions] the local ids that each owns, in the order of the ids
+  std::vector<std::vector<LocalId>> locals;  // [partitions] local ids of those ids that the partition owns, in order
 };
 using OwnerRoute = OwnerRouteOf<LocalNodeId>;
 using RowRoute = OwnerRouteOf<LocalRowId>;

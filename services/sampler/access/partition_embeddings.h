@@ -8,9 +8,9 @@
 // t + 1 waits until it exists. Hence rows depend neither on the order of arrival nor on repeated messages, and trainers
 // wait for each other only through the rows that they read, or if they are a step ahead.
 //
-// Rows and optimizer state are two mutable tensors, which can be read and written like any tensor. They are read-only
-// after the first step; a resumed run creates the rows at the checkpoint's version and writes both tensors before its
-// first step. Both tensors stay at version t until the last trainer has sent its gradients for step t.
+// The rows and the optimizer's state, if it has one, are mutable tensors. They can be read like any tensor, but callers
+// must not write to them after the first step: a resumed run creates the rows at the checkpoint's version and writes
+// both tensors before its first step. Both stay at version t until the last trainer has sent its gradients for step t.
 #pragma once
 
 #include <cstdint>

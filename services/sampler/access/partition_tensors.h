@@ -43,11 +43,11 @@ class PartitionTensors {
   // Creates rows with their first values. Partition 0 keeps the register of names and is called first, with `creation`
   // 0: it creates its rows under the next number or, if the name is taken, returns the tensor that has the name; the
   // caller checks whether that tensor fits. Unavailable: another maker is creating the tensor. If a maker has not
-  // called Complete by the deadline of its Create, the next maker's Create drops its rows. The other partitions are
-  // called with the number that partition 0 has returned. The new rows replace rows with a lower number of the same
-  // register, which partition 0 has dropped before. Aborted: rows with a higher number have the name, or the rows with
-  // this number have been dropped already. NotFound: rows of another register have the name, so partition 0 has lost
-  // its part of their tensor.
+  // called Complete by the deadline of its Create, its rows are dropped by the next maker's Create. The other
+  // partitions are called with the number that partition 0 has returned. There the new rows replace rows of the same
+  // name and register with a lower number; partition 0 has already dropped its part of that tensor. Aborted: rows with
+  // a higher number have the name, or the rows with this number have been dropped already. NotFound: rows of another
+  // register have the name, so partition 0 has lost its part of their tensor.
   //
   // AlreadyExists if the name is that of an immutable column, or of a tensor with another number of own rows. The first
   // Create of a newer incarnation drops all tensors of the job's older incarnations. After it, a Create of an older
@@ -68,8 +68,8 @@ class PartitionTensors {
   // Copies row rows[i] to the sink as its row i. `rows` outlives the completion.
   virtual void Read(const TensorId& tensor, std::span<const LocalRowId> rows, RowSink sink, Deadline deadline,
                     DoneStatus done) = 0;
-  // Writes rows. values: the tensor's dtype, [rows.size(), row_shape...], applied in order. Rows may be repeated;
-  // with kAssign over RPC, a repeated row then gets any one of its values.
+  // Writes rows. values: the tensor's dtype, [rows.size(), row_shape...]. Rows may be repeated: their values are
+  // applied in order, except that with kAssign over RPC, a repeated row gets any one of its values.
   virtual void Write(const TensorId& tensor, RowWrite write, std::vector<LocalRowId> rows, Tensor values,
                      Deadline deadline, DoneStatus done) = 0;
   // Combines every row of `tensor` with the same row of the tensor `from`, which must have the same row space, dtype

@@ -1,7 +1,7 @@
 // Selects the nodes or edges that a step trains on. A step's global batch is a pure function of (seed, epoch, step):
-// positions [step * batch_size, (step + 1) * batch_size) of a pseudo-random permutation (base/permutation.h) of the
-// split's nodes ordered by original id, or of its edges in the user's order, the edges of one edge type after those of
-// the previous one. Each partition computes its part of the batch: the nodes that it owns, or the edges into them.
+// positions [step * batch_size, (step + 1) * batch_size) of a list: the split's nodes by original id, or its edges in
+// the user's order, one edge type after another, permuted pseudo-randomly (base/permutation.h) if SeedQuery::shuffle is
+// set. Each partition computes its part of the batch: the nodes that it owns, or the edges into nodes that it owns.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct SeedQuery {
   // edge numbers if the split has them (docs/graph-formats.md), otherwise by their endpoints. InvalidArgument: the
   // graph has no edge between the endpoints, or, without edge numbers, has parallel edges with different rows.
   std::string edge_column = {};
-  // With one edge type: whether the edges' ids are returned. Edges are found in the same way. InvalidArgument: the
+  // With one edge type: whether the edges' ids are returned. Edges are found as for edge_column. InvalidArgument: the
   // graph has no edge between the endpoints, or, without edge numbers, has parallel edges.
   bool want_edge_ids = false;
   // Only for edges: positions in the step's batch, ascending and distinct. If set, the response contains only the edges
@@ -60,10 +60,10 @@ struct GlobalBatch {
 class SeedSource {
  public:
   virtual ~SeedSource() = default;
-  // Returns the number of nodes of the part in all partitions. NotFound: there is no such split; the message lists the
-  // existing ones.
+  // Returns the number of nodes in the split's part, over all partitions. NotFound: there is no such split; the message
+  // lists the existing ones.
   virtual Result<uint64_t> Count(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
-  // Returns the number of edges of the part in all partitions. NotFound: as for Count.
+  // Returns the number of edges in the split's part, over all partitions. NotFound: as for Count.
   virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Returns the seeds of a step: batch_size or, in an epoch's last step, possibly fewer; none after it.
   virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;

@@ -51,18 +51,18 @@ struct TensorId {
   // The job that owns the tensor. Tensors of different jobs on the same servers may have the same name. Empty in a
   // process that holds its partitions itself, and for the job without a name.
   std::string job;
-  // The incarnation of the calling job, which cannot access tensors of its other incarnations. 0 in a process that
+  // The incarnation of the calling job; tensors of the job's other incarnations cannot be accessed. 0 in a process that
   // holds its partitions itself; with servers, the connection sets it.
   uint64_t incarnation = 0;
-  // The creation number (TensorDescription): a tensor that was dropped and created again is a different one. 0: any
-  // tensor with the name.
+  // The creation number (TensorDescription), which changes if the tensor is dropped and created again. 0: any tensor
+  // with the name.
   uint64_t creation = 0;
   friend auto operator<=>(const TensorId&, const TensorId&) = default;
 };
 
 // Initial values of a tensor's elements, computed where the rows are stored. Random values are a pure function of
-// (seed, row space, stream, original id, element), where `element` is the element's index in its row. So they are the
-// same for any partitioning: Philox4x32 with key
+// (seed, row space, stream, original id, element), where `element` is the element's index in its row, so they are the
+// same for any partitioning. They come from Philox4x32 with key
 // RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (element / 4, original id).
 // The original id of an own row is its global row id. Random values need a floating-point dtype, to which they are
 // rounded at the end. A plugin derives its values from the same inputs.
@@ -105,7 +105,7 @@ struct TensorSpec {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // without the first dimension; empty: one value per row
   Initializer initializer;
-  uint64_t maker = 0;  // identifies the creator of the tensor; not 0
+  uint64_t maker = 0;  // identifies the call that creates the tensor, not 0; set by PartitionedTensors::Create
 };
 
 // Limits of one partition's tensors; ShardLimits limits their bytes.

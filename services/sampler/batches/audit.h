@@ -1,7 +1,8 @@
 // A record of the edges that were sampled. With --audit each trainer writes one record for each expansion, that is, for
 // each (epoch, step, layer, relation, destination): a hash of the original ids of the drawn sources, in order. Merging
 // the files of all trainers counts each expansion once, however many trainers made it, so the digest does not depend on
-// the number of partitions, samplers or trainers, and the merge finds trainers that drew differently.
+// the number of partitions, samplers or trainers, and the merge finds trainers that drew differently. With
+// Expand::kOnce, draws depend on each trainer's seeds, so only a run with one trainer can be audited.
 //
 // A file: the magic "ESPAUDT1", then records of 40 bytes, little-endian, in ascending (epoch, step):
 //   u32 epoch, u32 step, u16 layer, u16 edge type, u32 number of sources, u64 destination's original id, u64 hash[2]

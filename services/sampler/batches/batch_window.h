@@ -19,7 +19,7 @@ namespace espalier::sampler {
 uint64_t CountBytesInMemory(const MiniBatch& batch);
 
 struct BatchWindowOptions {
-  // Both outlive the window; null: none. Without either, the window has at most one mini-batch.
+  // Both outlive the window; null: none. If both are null, the window has at most one mini-batch.
   ScheduledRowCache* rows = nullptr;
   ScheduledSlots* slots = nullptr;
   uint32_t steps = 0;  // mini-batches sampled beyond the one whose rows are gathered
@@ -55,7 +55,7 @@ class BatchWindow {
     bytes_ += bytes;
     waiting_.push_back({std::move(item), bytes});
   }
-  // Removes and returns the mini-batch of the first step. The window must not be empty.
+  // Removes and returns the mini-batch of the earliest step. The window must not be empty.
   Item Pop() {
     Item item = std::move(waiting_.front().item);
     bytes_ -= waiting_.front().bytes;

@@ -23,7 +23,7 @@ struct BatchRequest {
   // Replaces `seeds` if the seeds are of several node types: by NodeTypeId, each type's seeds distinct. Cannot be
   // combined with seed_times.
   std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
-  uint32_t global_num_seeds = 0;  // over all trainers
+  uint32_t global_num_seeds = 0;  // see MiniBatch::global_num_seeds
   bool want_edge_ids = false;
   // Time of each seed, [seeds], for temporal sampling only (otherwise InvalidArgument); empty: the times are read from
   // SamplingSpec::seed_time_column.

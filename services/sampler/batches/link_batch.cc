@@ -244,7 +244,7 @@ class LinkBatchMaker {
     negatives.destinations.push_back(batch_.seeds[position]);
   }
 
-  // kInBatch: adds the destinations of the other edges of each edge's group.
+  // kInBatch: adds, for each edge of the share, the destinations of the other edges in its group.
   void AddInBatchNegatives(Negatives& negatives) const {
     for (size_t i = 0; i < share_.size(); ++i) {
       const uint32_t position = share_[i];

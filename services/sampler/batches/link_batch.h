@@ -1,5 +1,5 @@
 // Mini-batches of link prediction: a trainer's share of a step's edges, their negatives, and the sampled neighborhood
-// of every scored node, drawn without the step's edges (unless LinkPlan::exclude_batch is false).
+// of every scored node, drawn without the step's edges if LinkPlan::exclude_batch is set.
 #pragma once
 
 #include "services/sampler/batches/fanout_sampler.h"

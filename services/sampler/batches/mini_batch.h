@@ -3,7 +3,7 @@
 // The nodes of a type are the rows of the mini-batch, numbered by first occurrence: first the seeds in batch order,
 // then the source nodes of the sampled in-edges, hop after hop, by edge type, by expanded node, and in the order in
 // which the in-edges of a node are stored. So the rows that a layer computes are a prefix of the rows that it reads,
-// one array per type serves all layers, and a mini-batch does not depend on partitions or on the order of responses.
+// one array per type serves all layers, and the numbers do not depend on partitions or on the order of responses.
 // With two layers, for each node type:
 //
 //   layers[0] (farthest from the seeds)   reads rows [0, num_inputs), writes rows [0, num_outputs)
@@ -31,7 +31,7 @@ struct Block {
 };
 
 struct BatchLayer {
-  std::vector<Block> blocks;          // one per relation with a fan-out, ascending edge type
+  std::vector<Block> blocks;          // one per relation whose fan-out is not 0, ascending edge type
   std::vector<uint32_t> num_inputs;   // rows read, by NodeTypeId
   std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
 };
@@ -64,12 +64,12 @@ struct EdgeSeeds {
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // The type of the seed nodes. For links and edges, the destination type of the first edge type; the last layer writes
-  // the seeds of all node types, num_seeds is the number of these nodes, and global_num_seeds counts edges.
+  // The type of the seed nodes; with `links` or `edges`, whose endpoints are the seed nodes and may have several types,
+  // the destination type of the first edge type.
   NodeTypeId seed_type;
-  uint32_t num_seeds = 0;  // of this trainer; may be 0
-  // Number of seed nodes or seed edges of all trainers; of this trainer if each has its own seeds (client::NodeShare,
-  // client::EdgeShare). The loss is divided by it.
+  uint32_t num_seeds = 0;  // seed nodes of this trainer, of all types; may be 0
+  // Number of seed nodes (with `links` or `edges`: of seed edges) of all trainers; of this trainer if each has its own
+  // seeds (client::NodeShare, client::EdgeShare). The loss is divided by it.
   uint32_t global_num_seeds = 0;
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the list of a type begins with its seeds
   // For temporal sampling, where a row is a pair of a node and a time: by NodeTypeId, the time of each row. Otherwise

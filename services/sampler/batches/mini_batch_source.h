@@ -27,8 +27,8 @@ struct LinkPlan {
   // trainer's share, except the first column if there is one trainer.
   std::vector<std::string> edge_columns = {};
   bool want_pair_ids = false;  // return LinkSeeds::edge_ids (SeedQuery::want_edge_ids); only with one edge type
-  // The rank whose edges these are, if each rank has its own edges and plan: ranks then draw different negatives at the
-  // same positions. Rank 0 for edges that all ranks share.
+  // If each rank has its own edges and plan: the rank to which the edges of this plan belong, so that ranks draw
+  // different negatives at the same positions. If all ranks share the edges: rank 0.
   Rank owner = Rank(0);
 
   // Returns the edge types, as a SeedQuery lists them.
@@ -60,7 +60,7 @@ struct EpochPlan {
   std::variant<NodePlan, LinkPlan, EdgePlan> seeds = {};
   graph::SplitPartName part = graph::SplitPartName::kTrain;
   // Steps per epoch, at most 2^32 - 1. Absent: until the seeds are used up. If there are too few seeds for this number,
-  // the last batches are empty (with sampler processes, Next returns an error); if some remain, they are in no batch.
+  // the last batches are empty (with sampler processes, Next returns an error); seeds left over are in no batch.
   std::optional<uint64_t> num_steps = {};
 
   // These return null for seeds of another kind.

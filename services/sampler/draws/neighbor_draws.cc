@@ -1,6 +1,6 @@
-// Without replacement, Floyd's algorithm makes `count` draws. Draw i, from 0, selects a position in
-// [0, degree - count + i]; if that position has been selected already, it selects degree - count + i instead. Draws of
-// up to 32 positions keep the set of selected positions in AVX2 registers (DrawSmall); larger draws, and draws for
+// A draw without replacement selects `count` positions one by one with Floyd's algorithm. Selection i, from 0, takes a
+// random position in [0, degree - count + i], or degree - count + i if that position has been selected already. Draws
+// of up to 32 positions keep the set of selected positions in AVX2 registers (DrawSmall); larger draws, and draws for
 // degrees of 2^31 or more, in a hash set (DrawLarge). Without AVX2, small draws search an array. All variants read the
 // same words and return the same positions.
 #include "services/sampler/draws/neighbor_draws.h"

@@ -12,10 +12,10 @@
 
 namespace espalier::sampler {
 
-inline constexpr int32_t kFullNeighborhood = -1;  // as a fan-out: all in-edges
+inline constexpr int32_t kFullNeighborhood = -1;  // as a fan-out: all in-edges that may be drawn
 
-// The fan-outs of one model layer. fanouts[edge type]: in-edges drawn per destination node; 0 omits the relation,
-// kFullNeighborhood takes all in-edges.
+// The fan-outs of one model layer. fanouts[edge type]: in-edges drawn per destination node, or kFullNeighborhood; 0
+// omits the relation.
 struct LayerSpec {
   std::vector<int32_t> fanouts;  // by EdgeTypeId
 };

@@ -67,7 +67,7 @@ class SavedLearnableRows {
   virtual Status CheckFits(const EmbeddingSpec& spec) const = 0;
   // Writes the next saved rows, a bounded number of bytes, to the rows of `spec`. `spec` must pass CheckFits; its rows
   // must exist at version() and have taken no step. Returns true if it has written rows, and false if all rows had been
-  // written before. The call after that, or after an error, starts again with the first rows.
+  // written before. After it has returned false or an error, the next call starts again with the first rows.
   virtual Result<bool> RestoreSome(EmbeddingStore& store, const EmbeddingSpec& spec, Deadline deadline) = 0;
 };
 

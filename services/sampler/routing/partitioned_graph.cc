@@ -56,7 +56,7 @@ std::vector<uint16_t> FindTypesOfPositions(const SeedQuery& query, PositionRange
   return types;
 }
 
-// Returns the index in the returned batch for the seed at `position` of the step's batch: the index of `position` in
+// Returns the index at which SeedsOfStep returns the seed at `position` of the step: the index of `position` in
 // query.positions, or `position` itself if query.positions is not set. kUnfilled if query.positions lacks `position`.
 uint64_t FindPlace(const SeedQuery& query, uint64_t position) {
   if (!query.positions.has_value()) return position;
@@ -182,7 +182,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     batch.types = FindTypesOfPositions(query, range, first_of_type);
     if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
-  // Returns whether the node, or the endpoints of the edge, that a partition returned for a place exist.
+  // Returns whether the seed that a partition returned for a place exists: the node, or both endpoints of the edge.
   const auto exist = [&](uint64_t place, uint64_t node, uint64_t source) {
     if (!of_edges) return node < book().num_nodes(query.node_type);
     const EdgeTypeId type = query.edge_types[batch.types[place]];

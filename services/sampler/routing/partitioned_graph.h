@@ -25,7 +25,7 @@ struct EdgeColumnDescription {
   friend bool operator==(const EdgeColumnDescription&, const EdgeColumnDescription&) = default;
 };
 
-// The description of a graph that a client has before its first request.
+// What a client knows about a graph before its first request.
 struct GraphDescription {
   graph::PartitionBook book;
   std::vector<ColumnDescription> columns;  // immutable node columns, sorted by (type, name), with kOriginalIdColumn
@@ -98,8 +98,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // Returns the learnable rows; valid as long as this object.
   EmbeddingStore& embeddings();
   // Makes the tensor's rows readable as the column `column` of its node or edge type, for all column reads through this
-  // object. Replaces a tensor attached earlier under the name. AlreadyExists if an immutable column of the nodes or
-  // edges has the name.
+  // object except ReadTimes. Replaces a tensor attached earlier under the name. AlreadyExists if an immutable column of
+  // the nodes or edges has the name.
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
   // Undoes Attach. Does nothing if another tensor has been attached under the name since.
   void Detach(const Attachment& attachment);

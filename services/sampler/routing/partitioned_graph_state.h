@@ -18,7 +18,7 @@
 namespace espalier::sampler {
 
 struct PartitionedGraph::State {
-  // Limit for the idle memory of row_buffers, in bytes: enough for the rows of two batches, because one batch is used
+  // Limit for the idle memory of row_buffers, in bytes: meant for the rows of two batches, because one batch is used
   // while the next one is fetched.
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 

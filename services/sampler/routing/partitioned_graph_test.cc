@@ -302,7 +302,7 @@ TEST_F(PartitionedGraphTest, RestoresRequestOrderOfEdgeRows) {
   partitions[1]->on_edge_rows = [&](std::span<const GlobalEdgeId>, const Done<Tensor>& done) { done(answer); };
   EXPECT_THAT(gather().status().message(), HasSubstr("F32 [2], which differ from those of other partitions"));
   answer = Tensor::Zeros(DType::kI64, {3});
-  EXPECT_THAT(gather().status().message(), HasSubstr("I64 [3] of 2 edges"));
+  EXPECT_THAT(gather().status().message(), HasSubstr("I64 [3] for 2 edges"));
   edges.emplace_back(20);
   EXPECT_THAT(gather().status().message(), HasSubstr("edge 20 of type"));
 }

@@ -261,7 +261,7 @@ void PartitionedTensors::DropLater(const TensorId& tensor) {
   partitions_[0]->tensors().Drop(
       tensor, deadline,
       [others = std::move(others), tensor, deadline, in_progress = MarkDrop(tensor)](const Status& dropped) {
-        // As in Drop: partition 0 may still have the tensor, which would then be complete but without rows elsewhere.
+        // After an error, partition 0 may still have the tensor, which then needs the rows of the others.
         if (!dropped.ok()) return;
         for (const auto& other : others) other->tensors().Drop(tensor, deadline, [in_progress](const Status&) {});
       });

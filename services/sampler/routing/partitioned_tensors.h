@@ -61,9 +61,9 @@ class PartitionedTensors {
   Result<Tensor> Read(const TensorHandle& tensor, std::span<const GlobalRowId> rows, Deadline deadline);
   // Writes rows. values: [rows.size(), row_shape...]. For kAssign the rows must be distinct; otherwise they may
   // be repeated, and this call's values are applied in order. A read that starts after this returns sees them. Returns
-  // after all owners have responded. After a connection error or a timeout it is unknown which rows were written; each
-  // is written once or not at all. A row may still be written after this call has returned, but not after a later
-  // change through this object has completed.
+  // after all owners have responded. After a connection error or a timeout it is unknown which rows were written. Each
+  // is then written once or not at all, perhaps only after this call has returned, but not after a later change through
+  // this object has completed.
   Status Write(const TensorHandle& tensor, RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values,
                Deadline deadline);
   // Combines every row of `into` with the same row of `from`. Both tensors must have the same rows, dtype and row
@@ -112,7 +112,7 @@ class PartitionedTensors {
   const std::vector<std::shared_ptr<PartitionAccess>>& partitions_;
   BufferPool& row_buffers_;
   std::vector<bool> in_process_;  // by partition
-  const uint64_t client_;         // random; distinguishes the makers and generated names of this object from others
+  const uint64_t client_;         // random, for makers (TensorSpec::maker) and names that no other client generates
   const std::shared_ptr<Drops> drops_ = std::make_shared<Drops>();
   std::atomic<uint64_t> next_number_{0};  // for makers and generated names
 };

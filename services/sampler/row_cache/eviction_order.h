@@ -21,7 +21,7 @@ struct CachedRow {
   CachedRow* after = nullptr;
   GlobalNodeId node;
   uint32_t next_step = kNoKnownStep;  // the next known step that reads the row
-  uint16_t num_uses = 0;              // steps that have read the row, from the one that stored it on; at most 65535
+  uint16_t num_uses = 0;              // steps that have read the row, including the one that stored it; at most 65535
   NodeTypeId type;
 
   // Returns the values. Only for rows of ScheduledRowCache.
@@ -29,14 +29,15 @@ struct CachedRow {
 };
 
 // Refers to rows that the caller owns. The next_step and num_uses of a row must not change while the row is in the
-// order. Deterministic: of equal rows, the one that was added first is evicted first. Owned by one thread.
+// order. Two rows tie if they have the same known next step, or no known next step and equal num_uses; the one that
+// was added first is evicted first. Owned by one thread.
 class EvictionOrder {
  public:
   void Add(CachedRow* row);
   void Remove(CachedRow* row);
   // Returns the row to evict first; null if there is none.
   CachedRow* First() const;
-  // Returns whether a row with this next step and number of uses is evicted later than `row`; false if they are equal.
+  // Returns whether a row with this next step and number of uses is evicted later than `row`; false for a tie.
   static bool IsEvictedLater(uint32_t next_step, uint16_t num_uses, const CachedRow& row);
   // Sets the next_step of all rows to kNoKnownStep. Rows with equal num_uses keep their previous order of eviction.
   void ForgetSteps();

@@ -39,7 +39,7 @@ bool HasRemoteRows(const RowSource& source, const graph::PartitionBook& book);
 class ScheduledRowCache final : public RowSource {
  public:
   // Caches these immutable columns of `source` for nodes of remote partitions. Rows, their index and the scheduled
-  // steps take at most `memory_bytes`, unless one step alone takes more; buffers that GatherRows returns are not
+  // steps take at most `memory_bytes`, unless index and steps alone take more; buffers that GatherRows returns are not
   // included. `source` and `book` outlive this. Rows that are not cached are looked up in `shared`, a cache of the same
   // columns, and rows that were requested are published there; null: none.
   ScheduledRowCache(RowSource& source, const graph::PartitionBook& book, const std::vector<ColumnDescription>& columns,
@@ -48,9 +48,9 @@ class ScheduledRowCache final : public RowSource {
   ScheduledRowCache(const ScheduledRowCache&) = delete;
   ScheduledRowCache& operator=(const ScheduledRowCache&) = delete;
 
-  // Returns whether a further step may be scheduled: no step is scheduled, or the index and the scheduled steps would
-  // then take at most a third of the memory. Assumes that the step is as large as the last scheduled one. Returns false
-  // if ScheduledRows::kMaxSteps steps are scheduled.
+  // Returns whether a further step may be scheduled: true if no step is scheduled, false if ScheduledRows::kMaxSteps
+  // steps are. Otherwise true if, with a further step as large as the last one, the index and the scheduled steps take
+  // at most a third of the memory.
   bool HasRoomForStep() const;
   // Adds a step that reads these nodes, by NodeTypeId. Must not be called between BeginStep and EndStep.
   void Schedule(const std::vector<std::vector<GlobalNodeId>>& nodes);
@@ -66,7 +66,7 @@ class ScheduledRowCache final : public RowSource {
   void AbandonSteps();
 
   const std::vector<ColumnDescription>& columns() const override { return source_.columns(); }
-  // If `nodes` is the list that BeginStep got for the type and the column is cached, copies the cached rows and reads
+  // If the column is cached and `nodes` is the list that BeginStep got for the type, copies the cached rows and reads
   // only the missing ones from the source. Forwards all other calls to the source.
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;

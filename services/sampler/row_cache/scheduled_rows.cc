@@ -19,7 +19,7 @@ size_t MaxEntries(size_t capacity) { return (capacity + 1) / 32 * 25; }
 // A table gets at least this capacity with its first entry, because smaller tables do not grow as MaxEntries says.
 constexpr size_t kMinCapacity = 31;
 
-// Returns the capacity of a table with room for one more entry. Left to itself, a table would grow at this size or
+// Returns the capacity of a table with room for one more entry. Left to itself, a table would grow at MaxEntries or
 // later, depending on the tombstones of erased entries and thereby on the hash, which differs from process to process.
 // The hits and misses of a cache would then differ from run to run.
 template <class Table>

@@ -48,7 +48,7 @@ struct SlotCounts {
   uint64_t hit_bytes = 0;
 };
 
-// Use: Schedule each step's nodes in step order, some steps ahead; TakeStep for each of them in the same order. Plans
+// Use: Schedule each step's nodes in step order, some steps ahead; TakeStep for each step in the same order. Plans
 // depend only on the nodes and the order of all these calls. Owned by one thread.
 class ScheduledSlots {
  public:
@@ -88,8 +88,8 @@ class ScheduledSlots {
   // Plans the first step of a type with slots.
   static void PlanType(TypeSlots& of_type, const std::vector<GlobalNodeId>& nodes, std::vector<GlobalNodeId>* missing,
                        SlotPlan* plan);
-  // Returns an unused slot. If there is none, removes the row to evict first and returns its slot. Returns null if no
-  // row in a slot is read later than `row`.
+  // Returns an unused slot. If there is none, removes the row to evict first and returns its slot, or returns null if
+  // `row` would not be evicted later than that row.
   static SlotRow* FindSlot(TypeSlots& of_type, const Missed& row);
 
   std::deque<TypeSlots> types_;  // by NodeTypeId

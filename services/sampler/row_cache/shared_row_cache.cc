@@ -3,12 +3,13 @@
 // set is kWays headers, which fill a cache line, and kWays rows. A header is a sequence number and a key (node + 1).
 // Zeroed memory is an empty cache.
 //
-// Slots are sequence locks without waiting. A writer makes the even sequence number odd with a compare-and-swap, stores
-// key and row, and makes the number even again; if the number is odd or has changed, it gives up, because the row is
-// only a copy. A reader copies the row between two loads of the number, and uses the copy if both are equal and even.
-// The words of a row are stored with release order and loaded with acquire order (Boehm, "Can seqlocks get along with
-// programming language memory models?", 2012): a reader that has loaded a word of a newer row sees that the number has
-// changed. This needs no fences, which ThreadSanitizer does not support.
+// Slots are sequence locks without waiting. A writer chooses a slot with an even sequence number, makes the number odd
+// with a compare-and-swap, stores key and row, and makes the number even again. It gives up if the numbers of all slots
+// of the set are odd or the chosen one has changed, because the row is only a copy. A reader copies the row between two
+// loads of the number, and uses the copy if both are equal and even. The words of a row are stored with release order
+// and loaded with acquire order (Boehm, "Can seqlocks get along with programming language memory models?", 2012): a
+// reader that has loaded a word of a newer row sees that the number has changed. This needs no fences, which
+// ThreadSanitizer does not support.
 //
 // A row replaces the one with the smallest sequence number of its set. Each write adds 2 to the number, so the slots of
 // a set are replaced in turn.

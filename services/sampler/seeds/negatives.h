@@ -1,7 +1,8 @@
-// Negative edges of a step: a negative replaces one or both endpoints of a true edge, and the model learns to
-// distinguish negatives from true edges. Negatives are a pure function of (seed, epoch, step, position in the global
-// batch), so they do not depend on partitions, trainers or samplers. Groups are formed in the global batch, not in a
-// trainer's share of it.
+// Negative edges of a step. A negative is a true edge with another destination or, for kGlobalUniform, with other
+// endpoints; a node that replaces a destination is called a negative too. The model learns to distinguish negatives
+// from true edges. Negatives are a pure function of (seed, epoch, step, position in the global batch), so they do not
+// depend on partitions, trainers or samplers. The groups of kJoint and kInBatch are formed in the global batch, not in
+// a trainer's share of it.
 //
 //   kUniform        `count` nodes for each edge, every node of its destination's type equally likely
 //                   (DGL's dgl.dataloading.negative_sampler.PerSourceUniform)
@@ -18,8 +19,8 @@
 //   kGlobalUniform  `count` pairs for each edge, both endpoints uniform (DGL's GlobalUniform, without its retries)
 //
 // A negative is masked (LinkSeeds::negative_weights) if the global batch has an edge of the same type with the same
-// endpoints. If the type is its own reverse type, the reverse of such an edge is masked too. Negatives that are other
-// true edges are not detected, as in DGL and GraphStorm: they are rare in sparse graphs.
+// endpoints. If the type is its own reverse type, the reverse of each edge of the batch counts as an edge of the batch.
+// Negatives that are other true edges are not detected, as in DGL and GraphStorm: they are rare in sparse graphs.
 #pragma once
 
 #include <cstdint>

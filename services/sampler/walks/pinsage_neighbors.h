@@ -24,12 +24,12 @@ struct PinSageOptions {
   uint32_t epoch = 0, step = 0;
 };
 
-// Neighbors of seed i: [offsets[i], offsets[i + 1]), most visited first, ties by the smaller original id. If walks
-// return to their seed, the seed is one of its own neighbors, as in DGL.
+// Neighbors of seed i: [offsets[i], offsets[i + 1]), most visited first, ties by the smaller original id. A seed at
+// which its own traversals end is ranked like any other node, as in DGL.
 struct PinSageNeighbors {
   std::vector<uint64_t> offsets;  // [seeds + 1]
   std::vector<GlobalNodeId> neighbors;
-  std::vector<uint32_t> visits;  // per neighbor: number of traversals that end there; the weight of its edge
+  std::vector<uint32_t> visits;  // per neighbor: number of traversals that end there; its weight in PinSAGE
 };
 
 // Returns the neighbors of each seed, a pure function of (graph, the seed's original id, options). Errors: as

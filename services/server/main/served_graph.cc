@@ -1,6 +1,6 @@
 // LoadServedPartition maps the files of a partition in place if they are local and copies them to the cache folder
-// otherwise. Files are checked against their checksums, except copies that are already verified. The limits of the
-// shard depend on the memory of the process.
+// otherwise. Files are checked against their checksums, except copies that are already verified. The shard's limits for
+// tensors and gradients depend on the memory of the process.
 #include "services/server/main/served_graph.h"
 
 #include <unistd.h>

@@ -37,7 +37,8 @@ struct DownloadReport {
   uint64_t kept_bytes = 0;  // of valid blocks from an earlier attempt
 };
 
-// Returns the number of bytes that the file needs for the journal after its size_bytes: 0 if the hashes are known.
+// Returns the number of bytes of the journal, which follows the object's bytes in the partial file; 0 if the hashes are
+// known.
 uint64_t JournalBytes(const BlockDownload& download);
 
 // Fills the partial file, which must have space for size_bytes and the journal. Blocks that have arrived stay in the

@@ -96,8 +96,8 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
-  // The rename has taken the partial name from the locked file. A process that locks a new partial file before the mark
-  // is held verifies the complete file once more, which does no harm.
+  // After the rename, another process can create and lock a new partial file. If it does so before the mark is held, it
+  // verifies the complete file once more, which does no harm.
   if (request.verify == VerifyWhen::kOncePerUse) RETURN_IF_ERROR(MarkVerified(request, path, deadline));
   return path.string();
 }

@@ -1,5 +1,5 @@
-// A cache of objects in a local folder. Its size is bounded, any number of processes share it, and it stays consistent
-// when a process is killed.
+// A cache of objects in a local folder. Its size can be limited, any number of processes share it, and it stays
+// consistent when a process is killed.
 //
 // - `<folder>/.espalier-lock`: locked while a process evicts entries and allocates space.
 // - `<folder>/<entry>/.espalier-pin`: marks the folder as an entry.
@@ -53,8 +53,9 @@ struct CachedFileRequest {
   // Writes the bytes of the file. If it returns an error, the partial file is kept for the next attempt.
   std::function<Status(const PartialFile& partial)> fill;
   VerifyWhen verify = VerifyWhen::kAlways;
-  // If it returns true, GetOrMake stops waiting for another process that makes or verifies the file, does not call
-  // `fill`, and returns Cancelled. Not called while `fill` runs. Null: GetOrMake cannot be stopped.
+  // Called while GetOrMake waits for another process that makes or verifies the file, and before GetOrMake calls
+  // `fill`. If the result is true, GetOrMake returns Cancelled. Not called while `fill` runs. Null: GetOrMake cannot be
+  // stopped.
   std::function<bool()> stop_requested = nullptr;
   // With kOncePerUse: how long to wait for another process that verifies the file. After this time, this process
   // verifies it itself, because the other process may hang. 0: five seconds plus one second per 128 MiB of the file.

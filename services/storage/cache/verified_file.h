@@ -1,4 +1,4 @@
-// Marks record that a file is verified, so that only one of the processes that use the file has to verify it.
+// A mark records that a file is verified, so that only one of the processes that use the file has to verify it.
 //
 // - The mark of a file is an empty file beside it. A process that has verified or written the file holds a shared lock
 //   on the mark; this is called holding the mark.

@@ -1,6 +1,6 @@
 // Services report the same cause with different statuses, so RemedyFor and ToCode examine the code of an S3 error
-// before the HTTP status. An error response that contains no S3 error is a response to HEAD, which has no body, or
-// comes from another service: a proxy, a web server or a TLS port (ReadPage).
+// before the HTTP status. An error response that contains no S3 error usually is a response to HEAD, which has no
+// body, or comes from another service: a proxy, a web server or a TLS port (ReadPage).
 #include "services/storage/s3/errors.h"
 
 #include <pugixml.hpp>
@@ -61,8 +61,8 @@ bool Is404OfAnotherService(const S3Error& error) {
   return error.http_status == 404 && (error.is_page || error.is_bare);
 }
 
-// Reads an error response that contains no S3 error. Error responses of S3 to GET, PUT and POST contain one or have S3
-// headers.
+// Reads an error response that contains no S3 error. If it is the response to a GET, PUT or POST and has no S3 headers
+// either, it is not from an S3 service (is_bare).
 void ReadPage(const http::Response& response, S3Error& error) {
   error.message = FindReason(response.body);
   error.is_page = !error.message.empty();
@@ -87,8 +87,8 @@ StatusCode ToCode(const S3Error& error) {
               {"KeyTooLongError", "InvalidURI", "InvalidBucketName", "InvalidObjectName", "XMinioInvalidObjectName"})) {
     return StatusCode::kInvalidArgument;
   }
-  // Unimplemented: other services accept the request. This service lacks a feature, or the configured region or
-  // endpoint is wrong.
+  // A redirect, a 404 of another service, and the statuses 400, 405 and 501: the request is valid, but this service
+  // lacks a feature, or the configured region or endpoint is wrong.
   if (error.http_status >= 300 && error.http_status < 400) return StatusCode::kUnimplemented;
   if (Is404OfAnotherService(error)) return StatusCode::kUnimplemented;
   switch (error.http_status) {

@@ -38,8 +38,8 @@ Result<Credentials> ParseCredentials(const std::string& body) {
   return credentials;
 }
 
-// Sends the request and returns the body of a 200 response. Never uses a proxy, because a proxy would reach other
-// machines at these link-local addresses.
+// Sends the request and returns the body of a 200 response. Never uses a proxy, because the agents' usual addresses are
+// link-local or loopback, and a proxy would reach other machines there.
 Result<std::string> SendRequest(http::Transport& transport, http::Request request, Deadline deadline) {
   request.proxy = http::ProxyUse::kNone;
   ASSIGN_OR_RETURN(http::Response response, transport.Send(request, {.deadline = deadline}));

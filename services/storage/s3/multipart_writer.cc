@@ -198,7 +198,7 @@ class S3Writer final : public ObjectWriter {
 }  // namespace
 
 uint64_t PartSizes::PartBytes(int number) const {
-  // With 8 MiB: 1000 parts each of 8, 32, 128 and 256 MiB, 6000 of 832 MiB: 5.16 TiB.
+  // If first_bytes is 8 MiB: 1000 parts each of 8, 32, 128 and 256 MiB, and 6000 of 832 MiB, in total 5.16 TiB.
   if (number <= 1000) return first_bytes;
   if (number <= 2000) return first_bytes * 4;
   if (number <= 3000) return first_bytes * 16;

@@ -11,8 +11,8 @@
 namespace espalier::storage {
 
 // The sizes of parts. S3 allows 10 000 parts and objects of 5 TiB. Parts start small, so that common objects need
-// little memory, and grow with the part number to reach the maximum object size. Up to 7.8 GiB all parts have the same
-// size, which some services require.
+// little memory, and grow with the part number to reach the maximum object size. The first 1000 parts (7.8 GiB by
+// default) have the same size, because some services require that of all parts.
 struct PartSizes {
   uint64_t first_bytes = uint64_t{8} << 20;  // of the first 1000 parts; S3 itself requires at least 5 MiB
 
@@ -25,7 +25,7 @@ struct PartSizes {
 
 // Returns a writer. An object of at most one part is uploaded with one PUT at Commit. Otherwise, parts are uploaded in
 // the background while more is written. A failure is returned by a later Write or Commit and by all following calls.
-// The upload is aborted after a failure or without Commit, so that the service deletes its parts.
+// The destructor aborts an upload that Commit has not completed, so that the service deletes its parts.
 std::unique_ptr<ObjectWriter> MakeS3Writer(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string bucket_key,
                                            PartSizes part_sizes);
 

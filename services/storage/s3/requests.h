@@ -59,8 +59,9 @@ struct UploadedPart {
 S3Request CreateMultipartUploadRequest(const std::string& key, const std::string& writer);
 S3Request UploadPartRequest(const std::string& key, const std::string& upload_id, int number,
                             std::span<const std::byte> bytes);
-// `object_crc32`: the CRC-32 of the whole object if KeepsObjectChecksum (responses.h), otherwise nullopt, because other
-// services interpret the header as a checksum of the parts' checksums and reject the upload (MinIO before 2025).
+// `object_crc32`: the CRC-32 of the whole object if KeepsObjectChecksum (responses.h), otherwise nullopt: a service
+// that keeps no such checksum may take x-amz-checksum-crc32 for a checksum of the parts' checksums and reject the
+// upload (MinIO before 2025).
 S3Request CompleteMultipartUploadRequest(const std::string& key, const std::string& upload_id,
                                          std::span<const UploadedPart> parts, std::optional<uint32_t> object_crc32);
 S3Request AbortMultipartUploadRequest(const std::string& key, const std::string& upload_id);

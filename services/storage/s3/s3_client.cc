@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 constexpr seconds kResponseTime{20};                    // for a request with little or no body
 constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // determines the time limit of a transfer
-constexpr seconds kStallTime{15};                       // a request without progress for this long fails
+constexpr seconds kStallTime{15};                       // the stall_timeout (http::SendOptions) of most requests
 constexpr seconds kMinCallTime{5};                      // of a call to a service that has been silent for long
 constexpr seconds kMaxRetryAfter{10};                   // longer values of Retry-After count as this
 constexpr seconds kMaxClockSkew{15 * 60};               // that S3 accepts
@@ -93,7 +93,8 @@ Result<http::Response> S3Client::Send(const S3Bucket& bucket, const S3Call& call
     const SteadyTime began = options_.clock->Now();
     Outcome outcome = SendAttempt(bucket, call, end, progress);
     if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.result);
-    // A request that took longer than the stall limit has transferred bytes. The additional time does not count.
+    // A request that took longer than its stall_timeout has transferred bytes. Its time after the stall_timeout does
+    // not count.
     const nanoseconds transfer = options_.clock->Now() - began - std::max(kStallTime, call.extra_time);
     if (transfer.count() > 0) end = Deadline::At(end.time() + transfer);
     const nanoseconds remaining = end.Remaining(*options_.clock);

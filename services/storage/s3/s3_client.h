@@ -22,9 +22,10 @@ struct S3ClientOptions {
   // max_attempts limits the responses that S3Call::check rejects; retry_budget limits retries after transient errors.
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // A call starts its last request at most this long after it began; that request may take a few seconds more. Of a
-  // request that transfers bytes, the time after the first 15 s (or extra_time, if longer) does not count. While the
-  // service does not respond at all, all calls together have this time (service_silence.h).
+  // A call starts its last request at most this long after the call began; that request may take 5 s more, plus
+  // extra_time and the time of a transfer. The time of a request after its first 15 s (or extra_time, if longer) does
+  // not count, because the request is then transferring bytes. While the service does not respond at all, all calls
+  // together have this time (service_silence.h).
   std::chrono::seconds retry_budget{30};
   S3Checksums request_checksums = S3Checksums::kWhenSupported;
   S3Checksums response_checksums = S3Checksums::kWhenSupported;
@@ -40,7 +41,7 @@ struct S3Call {
   std::string doing;  // "reading s3://bucket/key": the context of errors
   size_t max_body_bytes = size_t{1} << 20;
   std::span<std::byte> into;           // see http::SendOptions
-  uint64_t transfer_bytes = 0;         // in the bodies of request and response; 128 KiB extend the time limit by 1 s
+  uint64_t transfer_bytes = 0;         // in the bodies of request and response; each 128 KiB adds 1 s to the time limit
   std::chrono::seconds extra_time{0};  // added to the time limit, for requests to which services respond late
   std::vector<int> known_statuses;     // returned as responses, not as errors, if IsAboutTheObject
   int max_attempts = 0;                // limit on the requests of this call; 0: limited only by the options

@@ -54,7 +54,7 @@ class S3Store final : public ObjectStore {
   // Returns OutOfRange unless the object has the bytes of the range.
   Status CheckRange(const std::string& key, ByteRange range);
   // Reads a piece of a range with one request. `version` is the ETag that the object must have; if it is "", it is set
-  // to the ETag that the object has, so that all pieces are of one version.
+  // to the object's ETag, unless that is weak, so that the following pieces are of the same version.
   Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version);
   // PutIfAbsent for services without conditional writes.
   Status PutWithoutCondition(const std::string& bucket_key, const std::string& uri, std::span<const std::byte> bytes);

@@ -9,8 +9,8 @@
 //   the service                        answers |13 s: does not respond ...
 //   calls that begin at 20 and at 62               |<----- 33 s ------>|    |5s|
 //
-// Any response, including an error, ends the silence. Only requests show that it lasts: after a time of `patience`
-// without a request, the next call has the full time limit again.
+// Any response, including an error, ends the silence. Only failed requests show that it lasts: more than `patience`
+// after the last one, the next call has the full time limit again.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,7 @@ class ServiceSilence {
 
   // Records a response, including an error response.
   void RecordResponse(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records that a request sent at `sent` failed at `now` without a response. Requests fail when no bytes are
+  // Records that a request sent at `sent` failed at `now` without a response. Requests fail when hardly any bytes are
   // transferred for `stall_time`, so the service may have been available until `stall_time` ago.
   void RecordFailure(SteadyTime sent, SteadyTime now, std::chrono::nanoseconds stall_time) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,4 +1,4 @@
-// Properties of a service that a client learns from the responses. A bucket's region may change; the others are final.
+// Properties of a service that a client learns from the responses. After that, only a bucket's region may change.
 #pragma once
 
 #include <atomic>

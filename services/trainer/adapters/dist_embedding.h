@@ -66,7 +66,7 @@ class DistEmbedding {
   Status Drop() { return table_->Drop(); }
 
   int64_t size() const { return table_->size(); }         // values per row
-  uint64_t version() const { return table_->version(); }  // number of steps so far; begins with that of `saved`, else 0
+  uint64_t version() const { return table_->version(); }  // number of steps so far, including those of `saved`
   // Returns this embedding at its current version, for SaveOptions::embeddings (see EmbeddingTable::Now).
   sampler::EmbeddingAt Now() const { return table_->Now(); }
 

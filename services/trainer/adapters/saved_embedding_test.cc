@@ -216,7 +216,7 @@ TEST(SavedEmbeddingErrorTest, NamesMismatchAndLeavesNoTensors) {
   };
   const Status none = open(options.rows, "other").status();
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
-  EXPECT_THAT(none.message(), HasSubstr("there are 'emb' of nodes/paper"));
+  EXPECT_THAT(none.message(), HasSubstr("saved embeddings: 'emb' of nodes/paper"));
   EXPECT_EQ(open(RowSpace::Nodes(NodeTypeId(0)), "emb").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(SavedEmbedding::Open(*cut.graph, folder.path() + "/none", {options.rows, "emb"}).status().code(),
             StatusCode::kNotFound);
@@ -229,7 +229,7 @@ TEST(SavedEmbeddingErrorTest, NamesMismatchAndLeavesNoTensors) {
   DistEmbeddingOptions other = options;
   other.optimizer.type = SparseOptimizerType::kAdamW;  // its state has the same width
   EXPECT_EQ(refusal(other).code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refusal(other).message(), AllOf(HasSubstr("by Adam;"), HasSubstr("by AdamW")));
+  EXPECT_THAT(refusal(other).message(), AllOf(HasSubstr("for Adam;"), HasSubstr("for AdamW")));
   other = options;
   other.size = 6;
   EXPECT_THAT(refusal(other).message(), AllOf(HasSubstr("5 values"), HasSubstr("expected 800 F32 rows")));

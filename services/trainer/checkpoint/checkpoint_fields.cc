@@ -1,7 +1,8 @@
 // Each setting is converted to text by an overload of ToText. A field must have the same text in all versions of
 // Espalier, because it is compared to the text in older checkpoints: new settings add a field only if they differ from
-// their default, and existing texts must not change. Edge types are therefore written as the document spells them, and
-// CheckFits applies ToCanonicalText to the texts of the checkpoint and of the job before it compares them.
+// their default, and existing texts must not change. So edge types, except in kCanonicalEdgeTypes, are still written as
+// the document spells them, and CheckFits applies ToCanonicalText to the texts of the checkpoint and of the job before
+// it compares them.
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 
 #include <algorithm>
@@ -104,8 +105,7 @@ std::map<std::string, std::string> OptionTexts(const sampler::DrawSpec& draw) {
 }
 
 // Adds the options that differ from their defaults, so that checkpoints written before an option existed still match.
-// The oldest options, replace and weight, are always included. layerDependency is included if the method is not
-// Neighbor.
+// Always adds replace and weight, the oldest options, and, if the method is not Neighbor, layerDependency.
 void AddDrawFields(const sampler::DrawSpec& draw, std::map<std::string, std::string>* fields) {
   const std::map<std::string, std::string> unset = OptionTexts({});
   for (const auto& [name, text] : OptionTexts(draw)) {

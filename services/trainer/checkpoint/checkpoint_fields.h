@@ -1,7 +1,7 @@
-// The settings that determine a run's results, by name. A run resumes from a checkpoint only if it has the same
-// settings as the run that wrote the checkpoint. Settings that may change between runs are not included, such as the
-// number of epochs (to train longer), outputs, timeouts, the number and placement of processes, and settings of
-// arithmetic, whose change is reported (DescribeChanges).
+// The settings that must be the same for a run to resume from a checkpoint, by name: those that determine results,
+// except some that may change between runs. Not included are the number of epochs (to train longer), outputs, timeouts,
+// the number and placement of processes, and settings of arithmetic. If a change of a setting that is not included may
+// change results, DescribeChanges (checkpoint_state.h) reports it.
 #pragma once
 
 #include <map>
@@ -44,8 +44,9 @@ std::map<std::string, std::string> ListEdgeTaskFields(const job::Task& task, int
 // Returns the fields that only link prediction has.
 std::map<std::string, std::string> ListLinkTaskFields(const job::Training& training, const graph::GraphSchema& schema);
 
-// Returns all settings that determine a run's results, for example "training.optimizer.learningRate" -> "0.01". Most
-// names are paths below the document's spec; names that begin with "graph.num" are for facts about the graph.
+// Returns all settings that must be the same, for example "training.optimizer.learningRate" -> "0.01". Most names are
+// paths below the document's spec; names that begin with "graph.num" are for counts that the document does not contain,
+// such as the number of nodes or of the model's outputs.
 std::map<std::string, std::string> ListDecidingFields(const job::DistTraining& job, const GraphFacts& graph);
 
 }  // namespace espalier::trainer

@@ -2,9 +2,9 @@
 // uploads the copy, commits it, and prunes old checkpoints. Learnable rows, which may be larger than memory, are
 // uploaded while they are copied, and copying waits when the upload falls behind.
 //
-// The background thread works on one checkpoint at a time. If it is still uploading or pruning when the next checkpoint
-// is due, that checkpoint is delayed until the first step after the thread has finished. Training waits for an upload
-// only while learnable rows are copied, after an error of this copy, and at the end of training.
+// Each checkpoint has its own background thread; only one runs at a time. If it is still uploading or pruning when the
+// next checkpoint is due, that checkpoint is delayed until the first step after the thread has finished. Training waits
+// for an upload only while learnable rows are copied, after an error in copying the state, and at the end of training.
 #pragma once
 
 #include <atomic>
@@ -58,8 +58,8 @@ class CheckpointWriter final : public SnapshotSink {
   // If the checkpoint cannot be written, logs a warning and counts the failure.
   void Save(LoopSnapshot snapshot) override;
   void CannotSave(const Status& why) override;
-  // Ends the verification of the other checkpoints, which precedes their pruning. If this verification is not complete,
-  // no checkpoint is removed.
+  // Ends the verification of the checkpoints that pruning would keep, which precedes pruning. If this verification is
+  // not complete, no checkpoint is removed.
   void Expedite() override { expedited_ = true; }
   Status SaveLast(LoopSnapshot snapshot) override;
 

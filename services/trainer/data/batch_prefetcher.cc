@@ -2,8 +2,8 @@
 // cache it samples one mini-batch at a time. With a cache, it samples one mini-batch first, so that the first step does
 // not wait for the sampling of later ones. It then samples two for each mini-batch whose rows it gathers, until
 // options.cache.steps mini-batches wait in window_. If sampling fails, Next first returns the mini-batches that were
-// sampled before the error. The growth of window_ does not depend on timing, only on the number of steps and on the
-// memory of their mini-batches, so that the cache's counts of hits and misses are reproducible.
+// sampled before the error. The growth of window_ does not depend on timing, so that the cache's counts of hits and
+// misses are reproducible.
 #include "services/trainer/data/batch_prefetcher.h"
 
 #include <utility>
@@ -137,7 +137,8 @@ Result<BatchTensors> BatchPrefetcher::FetchRows(Sampled sampled) {
   try {
     std::optional<sampler::StepPlan> plan;
     if (device != nullptr) plan = device->slots().TakeStep(sampled.batch.nodes);
-    // The nodes must stay in place until EndStep: moving the batch and the plan does not move the elements of vectors.
+    // The nodes must stay in place until EndStep. They do, because moving the batch and the plan does not move the
+    // elements of their vectors.
     if (cache != nullptr) {
       cache->BeginStep(plan.has_value() ? plan->missing_nodes : sampled.batch.nodes, /*reads_all=*/!plan.has_value());
     }

@@ -1,7 +1,7 @@
 // Prefetches mini-batches for the training thread: while a step trains, a background thread samples the next steps
 // (PrefetchOptions::batches_ahead) and gathers their rows, across epoch boundaries. If mini-batches are large, at most
-// two exist at a time: the one in training and the next one. With a cache of rows, in host memory or on the device,
-// mini-batches are sampled further ahead, without their rows.
+// two hold their rows at a time: the one in training and the next one. With a cache of rows, in host memory or on the
+// device, mini-batches are sampled further ahead, without their rows.
 #pragma once
 
 #include <optional>

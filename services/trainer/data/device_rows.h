@@ -33,8 +33,9 @@ class RowSlots {
 // Used by two threads: each group of functions below is for one of them.
 class DeviceRows {
  public:
-  // Allocates slots for the feature rows of all node types, at most `memory_bytes`, and slots in host memory for their
-  // original ids. ResourceExhausted: the device has too little free memory. Internal: the device fails.
+  // Allocates slots for the rows of all node types with features, at most `memory_bytes`, and, in host memory, slots
+  // for the original ids of the same nodes. ResourceExhausted: the device has too little free memory. Internal: the
+  // device fails.
   static Result<std::unique_ptr<DeviceRows>> Make(uint64_t memory_bytes, const graph::PartitionBook& book,
                                                   const NodeData& data, torch::Device device);
 
@@ -44,9 +45,9 @@ class DeviceRows {
   // step order. Throws the exceptions of torch.
   void CompleteIds(BatchTensors* batch);
 
-  // For the thread that trains. Replaces the features of the missing nodes by the features of all nodes, on the device,
-  // and removes the plan from the mini-batch. Call it for each mini-batch, in step order. ResourceExhausted: the
-  // device's memory is full.
+  // For the thread that trains. For each type with slots, replaces the features of the missing nodes by the features of
+  // all nodes, on the device; then removes the plan from the mini-batch. Call it for each mini-batch, in step order.
+  // ResourceExhausted: the device's memory is full.
   Status CompleteFeatures(BatchTensors* batch);
 
   // Returns the memory of the slots on the device, in bytes. Thread-safe.

@@ -99,7 +99,8 @@ Result<SeenLabels> ScanLabelsOnAllRanks(const EdgeTarget& target, const GraphAcc
   return seen;
 }
 
-// Sets the target's number of outputs, or checks the given one against the labels.
+// Sets the target's label_bytes and, if num_outputs is 0, num_outputs. InvalidArgument if the labels have the wrong
+// width, or if num_outputs is 0 and there are no labels.
 Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
   target->label_bytes = static_cast<uint64_t>(seen.label_bytes);
   const std::string column = "spec.training.task.label: edge column '" + target->label + "'";

@@ -29,8 +29,9 @@ struct EdgeTarget {
 //
 // Reads every label of the split once, each rank its share, so that a label that does not fit, or an edge of the split
 // that is not in the graph or is ambiguous (SeedQuery::edge_column), is reported before the first step. If the job
-// trains, sets `*warnings` to LabelCensus::Warnings(), and returns InvalidArgument if no training edge has a label. A
-// job that only applies a model needs no labels; without labels, the caller must pass `num_outputs`.
+// trains, sets `*warnings` to LabelCensus::Warnings(), and returns InvalidArgument if there are training edges, but
+// none has a label. A job that only applies a model needs no labels; without labels, the caller must pass
+// `num_outputs`.
 Result<EdgeTarget> MakeEdgeTarget(const job::Training& training, const GraphAccess& graph,
                                   std::optional<int64_t> num_outputs, collective::Collective& collective,
                                   const Timeouts& timeouts, std::vector<std::string>* warnings);

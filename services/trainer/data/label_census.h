@@ -29,15 +29,15 @@ class LabelCensus {
   // Sums the counts over ranks. Every rank must call it exactly once. The accessors below are valid afterwards.
   Status MergeOverRanks(collective::Collective& collective, std::chrono::seconds timeout);
 
-  // Returns the largest class plus one for kCrossEntropy, 0 if there is no label; otherwise the number of values per
-  // label, 0 if there are no rows.
+  // For kCrossEntropy, returns the largest class plus one, or 0 if there is no label. For other losses, returns the
+  // number of values per label, or 0 if there are no rows.
   int64_t num_classes() const { return largest_class_ + 1; }
 
   // Returns InvalidArgument if the training part has rows but no labels.
   Status CheckTraining() const;
-  // Returns a warning for each of the following that occurs: rows without a label in parts that have labels; classes
-  // that do not occur; classes that only validation or test rows have; two or more training rows that all have the
-  // same class or target.
+  // Returns a warning for each of the following that applies: rows without a label in parts that have labels; classes
+  // that do not occur; classes that only validation or test rows have; the same class in all labeled training rows (at
+  // least two), or for kSquaredError the same target at some position of their labels.
   std::vector<std::string> Warnings() const;
 
  private:

@@ -20,7 +20,7 @@
 
 namespace espalier::trainer {
 
-// A piece of a checkpoint, about 16 MiB: "rows.TYPE" [n, size], consecutive rows of a node type by original id, and
+// A piece of a checkpoint, about 16 MiB: "rows.TYPE" [n, width], consecutive rows of a node type by original id, and
 // "state.TYPE" f32 [n, state] if the rows have optimizer state. Pieces are in ascending order of type and original id.
 //
 // TakePiece stores one piece and returns true. Returns false if there is no room yet; the caller retries with the same
@@ -33,8 +33,8 @@ using NextPiece = std::function<Result<std::optional<format::Safetensors>>()>;
 // Read, Join and JoinNothing. Owned by one thread.
 class LearnableRows {
  public:
-  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty; rank 0 calls it after each step of Save
-  // or CreateAt, also if TakePiece had no room.
+  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty; rank 0 calls it in Save and CreateAt after
+  // each piece, also if TakePiece had no room for the piece.
   LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
                 sampler::SeedSource& seeds, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
                 std::function<void()> on_progress = {});
@@ -43,19 +43,19 @@ class LearnableRows {
   // Returns the number of values per row; 0 if the type has no learnable rows.
   int64_t width(NodeTypeId type) const;
 
-  // Creates the rows with their initial values on all owners. Rank 0 sends the requests, table by table.
+  // Creates the rows with their initial values on all owners. Rank 0 sends the requests, one node type at a time.
   Status Create(collective::Collective& collective);
   // Creates the rows at a version and restores their values and state from a checkpoint. `next` is called on rank 0
   // only, which writes the rows to their owners piece by piece while the other ranks wait. InvalidArgument on all ranks
-  // if the pieces do not fit the tables.
+  // if the pieces do not fit the job's learnable rows.
   Status CreateAt(uint64_t version, const NextPiece& next, collective::Collective& collective);
   // Waits until the rows have version(), then copies rows and optimizer state, piece by piece, for a checkpoint. `take`
   // is called on rank 0 only, which holds one piece in memory, while the other ranks wait. The rows cannot change
   // meanwhile, because the next version needs the gradients of this trainer. An error is returned on all ranks.
   Status Save(const TakePiece& take, collective::Collective& collective) const;
   // Returns the SHA-256 digest of rows and state at version(), 64 hexadecimal digits, the same on every rank. The rows
-  // are in the order of original ids, so the digest does not depend on the partitioning or the number of trainers.
-  // Reads all rows once, each rank its share of the pieces.
+  // are in the order of original ids, so equal rows have the same digest under every partitioning and number of
+  // trainers. Reads all rows once, each rank its share of the pieces.
   Result<std::string> Digest(collective::Collective& collective) const;
   // Returns the version of the rows that Read returns: the number of steps whose gradients were sent.
   uint64_t version() const { return version_; }
@@ -98,7 +98,7 @@ class LearnableRows {
   // Returns the row ids of the original ids [first, first + count).
   Result<std::vector<GlobalRowId>> FindRows(const Table& table, int64_t first, int64_t count, Deadline deadline) const;
   struct RowsAndState {
-    Tensor values, state;  // [n, size], f32 [n, state]
+    Tensor values, state;  // [n, width], f32 [n, state]
   };
   // Returns the piece that begins with the original id `first`, at version().
   Result<RowsAndState> ReadPiece(const Table& table, int64_t first) const;

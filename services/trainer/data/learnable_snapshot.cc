@@ -1,8 +1,7 @@
 // Checkpoints and digests of learnable rows and their state. Rows are read and written in the order of original ids, in
-// pieces of about 16 MiB. So checkpoints and digests do not depend on the partitioning: a run with another partitioning
-// can resume from the same checkpoint and has the same digest. For checkpoints, rank 0 processes the pieces one after
-// the other, and all ranks synchronize after each piece; digests are computed by all ranks, piece p by rank p mod T of
-// T ranks.
+// pieces of about 16 MiB. So a run with another partitioning can resume from the same checkpoint, and equal rows have
+// the same digest under every partitioning. For checkpoints, rank 0 processes the pieces one after the other, and all
+// ranks synchronize after each piece; digests are computed by all ranks, piece p by rank p mod T of T ranks.
 #include <algorithm>
 
 #include "services/base/sha256.h"

@@ -26,13 +26,13 @@ struct EdgeEvaluationOptions {
   uint64_t chunk_edges = 4096;     // edges per chunk; another value changes the rounding of metrics
   Timeouts timeouts;
   std::function<Status()> before_chunk = {};  // as in InferenceOptions
-  PhaseTracker phases = {};                   // as in InferenceOptions; counts edges
+  PhaseTracker phases = {};                   // counts edges whose outputs are computed
 };
 
 // Edges in the user's order with the model's outputs.
 struct EdgeOutputs {
   std::vector<GlobalNodeId> sources, destinations;  // [n]
-  torch::Tensor outputs;                            // f32 [n, C], on the CPU
+  torch::Tensor outputs;                            // f32 [n, EdgeTarget::num_outputs], on the CPU
 };
 
 class EdgeEvaluation final : public TaskEvaluation {
@@ -47,7 +47,8 @@ class EdgeEvaluation final : public TaskEvaluation {
   // the embeddings if none are stored yet; they stay until Drop.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     TensorNames& names) override;
-  // Counts the edges of `parts` and the rows of the last layer, which is computed for all nodes of the seed types.
+  // Counts the edges of `parts` and the rows of the last layer, which is computed for all nodes of the seed types (the
+  // types of the edges' endpoints).
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
   Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 

@@ -19,7 +19,8 @@ namespace espalier::trainer {
 struct EvaluationOptions {
   job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
   sampler::SamplingSpec sampling;
-  std::string tensor_prefix;  // of the names of stored activations; unique, because it contains the incarnation
+  // Prefix of the names of stored tensors. It contains the incarnation, so that a restarted group uses other names.
+  std::string tensor_prefix;
   InferenceOptions inference;
   // Called on every rank each time a metric is undefined on a part, with MetricValue::undefined. May be empty.
   std::function<void(graph::SplitPartName part, const std::string& reason)> on_undefined = {};
@@ -38,8 +39,8 @@ struct PassWork {
 // Every rank must call the same functions in the same order. Owned by one thread.
 //
 // A pass first computes the hidden activations of all nodes, if metrics use full neighborhoods. It then runs a body,
-// which reads these activations. Finally the pass drops them. If the pass itself fails with another error than DataLoss
-// (RunPass), a failure to drop them is only logged.
+// which reads these activations. Finally the pass drops the activations. If the pass has already failed with an
+// error other than DataLoss (see RunPass), a failure to drop them is only logged.
 class Evaluator {
  public:
   // `data`, `collective` and the objects of `graph` outlive this. `task` is not null and was made for

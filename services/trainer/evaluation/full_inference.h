@@ -60,13 +60,15 @@ class FullInference {
   Status ForAllNodes(Model& model, const OnChunk& on_chunk) { return ForAllNodes(model, data_->seed_type(), on_chunk); }
   Status ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk);
 
-  // Returns the number of rows that ComputeHidden computes: the number of nodes, summed over hidden layers.
+  // Returns the number of rows that ComputeHidden computes: for each hidden layer, the number of nodes of the types
+  // that the next layer reads, summed over the layers.
   uint64_t CountHiddenRows() const;
 
   // Returns, by node type, the name of the tensor with the activations that enter the last layer; empty before
   // ComputeHidden, after DropHidden, and for a model with one layer.
   const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
-  // Drops the stored activations, also those of a failed pass. Every rank must call it, after its last read.
+  // Drops the stored activations, also those of a failed pass. Every rank must call it, after all ranks have finished
+  // their reads.
   Status DropHidden();
   // Like DropHidden, but does not synchronize the ranks, for a pass that has failed on all ranks: rank 0 sends the
   // requests, each with the time limit `patience`, and the other ranks return at once.
@@ -77,7 +79,8 @@ class FullInference {
 
   FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                 const InferenceOptions& options);
-  // Creates the tensors of a layer on all ranks and computes the layer for all nodes.
+  // Creates the tensors of a layer on all ranks and computes the layer for all nodes of the types that the next layer
+  // reads.
   Status ComputeLayer(Model& model, int layer, const std::string& prefix);
   Status ComputeChunks(Model& model, int layer, const Tensors& written);
   Status ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk, const std::string& tensor);

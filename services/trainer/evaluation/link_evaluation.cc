@@ -1,9 +1,9 @@
-// Embeddings are stored once per pass. With drawn candidates, AddDrawn gathers the embeddings of a chunk's edges and
-// candidates and scores them together. Without drawn candidates, ComputeRanksAmongAll reads the embeddings of all nodes
-// block by block for a chunk of edges and keeps only the counts of higher and equal scores (RankCounter). Excluded
-// candidates are scored with the other candidates and then removed from the counts, so that the matrix products stay
-// dense. For the filtered setting, every rank reads all edges of the split before the first metric: known_ contains the
-// destinations of each (source, relation) that occurs in the validation or test part.
+// The first ComputeMetric stores the embeddings, which stay until Drop. With drawn candidates, AddDrawn gathers the
+// embeddings of a chunk's edges and candidates and scores them together. Without drawn candidates, ComputeRanksAmongAll
+// reads the embeddings of all nodes block by block for a chunk of edges and keeps only the counts of higher and equal
+// scores (RankCounter). Excluded candidates are scored with the other candidates and only then left out, so that the
+// matrix products stay dense. For the filtered setting, every rank reads all edges of the split before the first
+// metric: known_ contains the destinations of each (source, relation) that occurs in the validation or test part.
 #include "services/trainer/evaluation/link_evaluation.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Evaluates how a model ranks the edges of a split's part: for each edge, the rank of its destination among candidate
 // destinations of the same source under the same edge type.
 //
-// Embeddings come from full-neighborhood inference over the graph without held-out edges, so that the model does not
-// see the measured edges. The embeddings are stored on the owners of the nodes (StoredEmbeddings). Edges are processed
-// in the user's order, type after type, in chunks of fixed size; of T trainers, rank c mod T processes chunk c. Hence a
-// metric does not depend on the partitioning or the number of trainers.
+// Embeddings come from full-neighborhood inference over the graph without held-out edges (graph/preprocess.h), so that
+// the model does not see the measured edges. The embeddings are stored on the owners of the nodes (StoredEmbeddings).
+// Edges are processed in the user's order, type after type, in chunks of fixed size; of T trainers, trainer c mod T
+// processes chunk c. Hence a metric does not depend on the partitioning or the number of trainers.
 //
 // The candidates are all nodes of the destination's type, or `num_candidates` nodes that are drawn for each edge and
 // are the same in every evaluation (RandomPurpose::kCandidates). The destination itself is not a candidate. The
@@ -55,7 +55,8 @@ class LinkEvaluation final : public TaskEvaluation {
   // scores.
   Result<MetricValue> ComputeMetric(Model& model, FullInference& inference, graph::SplitPartName part,
                                     TensorNames& names) override;
-  // The count includes the rows of the last layer, which is computed for all nodes of the seed types.
+  // The count includes the rows of the last layer, which is computed for all nodes of the seed types (the types of the
+  // edges' endpoints).
   uint64_t CountRows(std::span<const graph::SplitPartName> parts) const override;
   Status Drop(std::chrono::seconds patience) override { return embeddings_.Drop(patience); }
 

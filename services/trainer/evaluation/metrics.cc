@@ -118,7 +118,8 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     const int64_t label = classes.data_ptr<int64_t>()[i];
     if (label < 0) continue;
     const float* row = outputs.data_ptr<float>() + i * num_outputs_;
-    // NaN compares neither larger nor smaller, so std::max_element would return an arbitrary class.
+    // Value returns an error if num_nan_ > 0: NaN compares neither larger nor smaller, so that std::max_element returns
+    // an arbitrary class.
     num_nan_ += std::any_of(row, row + num_outputs_, IsNan) ? 1 : 0;
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
     ++num_decisions_;

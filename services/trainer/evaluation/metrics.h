@@ -83,7 +83,7 @@ class MetricAccumulator {
 
   job::Metric metric_;
   int64_t num_outputs_;
-  uint64_t num_correct_ = 0, num_decisions_ = 0;                // Accuracy
+  uint64_t num_correct_ = 0, num_decisions_ = 0;                // Accuracy, F1
   uint64_t num_nan_ = 0;                                        // Accuracy, F1: decisions whose outputs are NaN
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc

@@ -29,8 +29,9 @@ class RankCounter {
 // if `score` or the score of a candidate that is not ignored is NaN.
 double ComputeRank(float score, std::span<const float> candidates, std::span<const uint8_t> included);
 
-// MeanReciprocalRank returns the mean of 1 / rank (Voorhees, TREC-8, 1999), summed in the order of `ranks`; HitsAtK the
-// fraction of ranks of at most k (Bordes et al., NIPS 2013). They return 0 without ranks, NaN if a rank is NaN.
+// MeanReciprocalRank returns the mean of 1 / rank (Voorhees, TREC-8, 1999), summed in the order of `ranks`; HitsAtK
+// returns the fraction of `ranks` that are at most k (Bordes et al., NIPS 2013). Both return 0 without ranks, and NaN
+// if a rank is NaN.
 double MeanReciprocalRank(std::span<const double> ranks);
 double HitsAtK(std::span<const double> ranks, int64_t k);
 

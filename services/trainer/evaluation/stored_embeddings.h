@@ -28,9 +28,9 @@ class StoredEmbeddings {
   uint64_t CountRows() const;
   // Returns the names of the tensors by node type; empty if no outputs are stored.
   const std::map<NodeTypeId, std::string>& tensors() const { return tensors_; }
-  // Drops the outputs at the end of a pass, after every rank has finished its reads or has failed. Rank 0 sends the
-  // requests, each with the time limit `patience`; the other ranks return at once. After an error, the outputs of the
-  // remaining types are still dropped.
+  // Drops the outputs. Must be called after every rank has finished its reads or has failed. Rank 0 sends the requests,
+  // each with the time limit `patience`; the other ranks return at once. After an error, the outputs of the remaining
+  // types are still dropped.
   Status Drop(std::chrono::seconds patience);
   // Like Drop, but the ranks synchronize after each type (collective::WorkInSteps) and return the same status.
   Status DropInSteps(std::chrono::seconds patience);

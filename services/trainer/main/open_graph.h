@@ -38,9 +38,9 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
                   TrainOptions* options);
 
-// Returns the exit code for `failure`, an error of training: kBadDocument if --output or --checkpoints names a place
-// without a store, such as a bucket that does not exist, otherwise that of its status code. Contacts the stores only if
-// the status code does not decide.
+// Returns the exit code of the status code of `failure`, an error of training. If that is kBadInput, contacts the
+// stores, and returns kBadDocument instead if --output or --checkpoints names a place without a store, such as a bucket
+// that does not exist.
 ExitCode FindExitCode(const Status& failure, const TrainerFlags& flags, const storage::StoreSettings& settings);
 
 }  // namespace espalier::trainer

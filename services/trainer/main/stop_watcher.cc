@@ -1,8 +1,8 @@
 // A thread waits for SIGTERM or SIGINT, then watches counters and flags that the training thread updates. WatchForStall
 // restarts both time limits (longest_stall_ for a step, longest_chunk_ for a chunk of longer work) whenever there is
 // progress, and while the training thread computes or waits for other ranks. When the limit that applies has passed, it
-// cancels the calls to servers. WatchBatchAhead does the same for the prefetched mini-batch, with the limit of a step,
-// once the last checkpoint is saved.
+// cancels the calls to servers. After OnSaved, WatchBatchAhead cancels them if the prefetched mini-batch does not
+// arrive within the limit of a step.
 #include "services/trainer/main/stop_watcher.h"
 
 #include <unistd.h>

@@ -39,7 +39,7 @@ class StopWatcher {
     ++progress_;
     is_in_chunks_ = false;  // last; WatchForStall reads it first, so that a chunk never gets the limit of a step
   }
-  // Called when a chunk of longer work, such as an evaluation or a copy of rows, begins or ends.
+  // Called at least once per chunk of longer work, such as an evaluation or a copy of rows.
   void OnProgress() {
     is_in_chunks_ = true;
     ++progress_;
@@ -91,7 +91,7 @@ class StopWatcher {
   std::atomic<bool> training_ = false;
   std::atomic<uint64_t> steps_ = 0;
   std::atomic<uint64_t> progress_ = 0;
-  std::atomic<bool> is_in_chunks_ = false;  // whether a chunk of longer work began after the last step
+  std::atomic<bool> is_in_chunks_ = false;  // whether OnProgress was called after the last step
   std::atomic<bool> is_communicating_ = false;
   std::atomic<bool> is_computing_ = false;
   std::atomic<bool> stepping_ = true;

@@ -25,13 +25,13 @@ struct TrainerFlags {
   uint32_t trainer_in_pod = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  // Address of this machine at which it listens for other ranks. Empty, or if the host of the rendezvous is a loopback
-  // address: the address from which this machine reaches the rendezvous.
+  // Address at which other ranks reach this rank; empty: the host on which it listens (ring_listen).
   std::string local_address;
   std::string collective = "auto";  // or "ring" or "nccl"; see TrainerGroup::Connect
-  // host:port on which this rank listens for other ranks. Empty: the port is that of the rendezvous at rank 0, a free
-  // one at other ranks; the host is local_address. If local_address is empty or the rendezvous is on a loopback
-  // address, the host is that of the rendezvous at rank 0, at other ranks the address from which they reach it.
+  // host:port on which this rank listens for other ranks. Empty: rank 0 listens on the port of the rendezvous, another
+  // rank on a free port. The host is then local_address. But if that is empty or the host of the rendezvous is a
+  // loopback address, rank 0 listens on the host of the rendezvous, and another rank on the address from which it
+  // reaches the rendezvous.
   std::string ring_listen;
   bool insecure_listen_any = false;
   daemon::TlsFlags tls;

@@ -1,6 +1,6 @@
 // Normalize is one autograd function: its forward and its backward pass each need two sums per column over the rows of
 // all ranks. SumColumns adds up this rank's rows in double, by chunks of a fixed size in ascending order, and
-// SumOverRanks gathers the sums of all ranks and adds them in rank order. So results depend neither on the number of
+// SumOverRanks gathers the sums of all ranks and adds them in rank order. So these sums depend neither on the number of
 // threads nor on the order in which ranks arrive. A rank without rows takes part with zeros.
 //
 // On other devices than the CPU, NormalizeByTorch computes the same with operations of torch. It also sums over rows in
@@ -75,7 +75,7 @@ struct BatchStatistics {
   double count = 0;                 // rows of all ranks
 };
 
-// Returns the column sums of `first`, then those of `second`: both f64 [N, F] on any device.
+// Returns the column sums of `first`, then those of `second`. The arguments are f64 [N, F], on any device.
 std::vector<double> SumColumnsByTorch(const torch::Tensor& first, const torch::Tensor& second) {
   const torch::Tensor sums = torch::cat({first.sum(0), second.sum(0)}).cpu();
   return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};

@@ -4,7 +4,7 @@
 //   GATv2 (Brody, Alon, Yahav 2022)   e_uv[h] = a[h] . LeakyReLU(W_src[h] x_u + W_dst[h] x_v); W = W_src
 //
 // These are the formulas of DGL's GATConv and GATv2Conv; as in DGL, W_src and W_dst of GATv2 have biases. Hidden layers
-// concatenate the heads, the last layer averages them. In training, elements of a_uv[h] are dropped after the softmax.
+// concatenate the heads, the last layer averages them. In training, some of the a_uv[h] are dropped after the softmax.
 // In a sampled neighborhood the softmax is over the sampled edges. Initial values have the same distributions as in
 // DGL: Xavier normal with the gain of ReLU for all weights, zeros for biases.
 #pragma once

@@ -1,5 +1,5 @@
-// Projects the inputs of every node type, features and learnable rows, to the same width. A type that has neither gets
-// one learned row, which all nodes of the type share.
+// Projects the inputs (features and learnable rows) of every node type that the first layer reads to the same width. A
+// type that has neither gets one learned row, which all nodes of the type share.
 #pragma once
 
 #include <torch/torch.h>

@@ -58,8 +58,9 @@ std::string_view TakeName(std::string_view* names) {
   return name;
 }
 
-// Compares, row by row, the relations of scorer.relation in the file and in the run. A run with one relation may load a
-// scorer whose only relation has another name if both documents have the same task.edgeType or both have none.
+// Compares, row by row, the relations of scorer.relation in the file and in the run. If each has one relation, the
+// two names may differ, provided that the documents of this run and of the run that wrote the file have the same
+// task.edgeType or both have none.
 Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   const std::string ours = FindValue(expected, kScorerRelations);
   const std::string theirs = FindValue(file.content.metadata, kScorerRelations);

@@ -36,8 +36,8 @@ std::string DigestParameters(const Model& model);
 Tensor FromTorch(const torch::Tensor& tensor);
 torch::Tensor ToTorch(const Tensor& tensor);
 
-// Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). InvalidArgument: a
-// tensor has dtype U16, U32 or U64.
+// Convert between the state of a model and the tensors of a model file (format/files/safetensors.h). ToNamedTensors
+// returns InvalidArgument if a tensor has dtype U16, U32 or U64.
 std::map<std::string, Tensor> ToTensors(const NamedTensors& state);
 Result<NamedTensors> ToNamedTensors(const std::map<std::string, Tensor>& tensors);
 

@@ -47,7 +47,7 @@ torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const T
   for (size_t r = 0; r < relations_.size(); ++r) {
     const sampler::Block& block = edges.blocks[r];
     const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
-    // If first_row is negative, no trainer writes rows of the destination type, and the relation is skipped.
+    // Negative: this layer writes no rows of the destination type, on any trainer, so the relation is skipped.
     if (first_row < 0) continue;
     const OccupiedRows occupied = FindOccupiedRows(block, first_row);
     const torch::Tensor means =

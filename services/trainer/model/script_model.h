@@ -16,8 +16,8 @@
 //               layer. The last layer writes the task's outputs: logits or values.
 //
 // All state that the module keeps between calls must be in parameters and buffers, which are part of checkpoints and
-// model files. Parameters are trained if they require a gradient; these must be f32. `forward` may write into a buffer
-// or replace it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of
+// model files. Parameters that require a gradient are trained and must be f32. `forward` may write into a buffer or
+// replace it by a tensor of the same dtype and shape. After a training step, the buffers of all ranks equal those of
 // rank 0. Before each call, the trainer calls train() or eval() of the module and seeds torch's generator from (seed,
 // epoch, step, layer, rank), so that a run can be repeated; masks drawn from it depend on the number of trainers. The
 // module is code that runs in the trainer's process with the trainer's rights: use only trusted modules.

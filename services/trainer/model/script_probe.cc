@@ -1,6 +1,6 @@
 // ProbeGraph generates edges and features from a fixed Philox key, so that every rank uses the same data. All types
 // have the same number of nodes, and row i is node i in every layer. So a layer can read the output of the layer before
-// without renumbering, whichever types it writes.
+// without renumbering.
 #include "services/trainer/model/script_probe.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class ProbeGraph {
   const LayerNodeTypes types_;
 };
 
-// Returns the rows that a layer with these edges reads. A layer that writes fewer types may read fewer types.
+// Returns the rows that a layer with these edges reads; `rows` may also have rows of types that it does not read.
 TypedRows SelectRowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
   TypedRows read(rows.size());
   for (size_t type = 0; type < rows.size(); ++type) {

@@ -1,5 +1,5 @@
 // Exports a trained model as TorchScript, for Python and C++ programs that have torch but not Espalier. The archive's
-// parameters and buffers have the same names as the model's.
+// parameters and buffers have the same names as the model's. A built-in model is exported with this interface:
 //
 //   forward(x: Tensor, blocks: List[Tuple[Tensor, Tensor]]) -> Tensor
 //     x       f32 [N, F]: for each node that the first layer reads, its features in the order of spec.training.inputs
@@ -7,8 +7,8 @@
 //             of its input and from the rows indices[indptr[s] : indptr[s + 1]], its in-neighbors. A layer's input is
 //             the output of the layer before. One block over a whole graph can serve all layers.
 //     result  f32 [S of the last layer, C]: logits or values
-// The export is for inference: it has no dropout, and batch normalization uses the running statistics. A user's module
-// is saved with its trained parameters and its buffers: its `forward` is that of script_model.h.
+// This export is for inference: it has no dropout, and batch normalization uses the running statistics. A user's module
+// is saved with its trained parameters and its buffers; its `forward` is that of script_model.h.
 #pragma once
 
 #include <string>

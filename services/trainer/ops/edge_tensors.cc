@@ -1,5 +1,5 @@
-// SumRows is torch's embedding_bag: bag i adds the rows x[rows[k]] for all k in [offsets[i], offsets[i + 1]), one
-// thread for each bag and column of x, without a copy of the rows. A bag consists of the edges of a destination in the
+// SumRows is torch's embedding_bag: bag i adds the rows x[rows[k]] for all k in [offsets[i], offsets[i + 1]), without a
+// copy of the rows; on a GPU, one thread adds up a column of a bag. A bag consists of the edges of a destination in the
 // forward pass, and of the edges of a source in the backward pass. ReduceRows is torch's segment_reduce: it computes
 // sums, maxima and minima of values that are already in the order of the edges.
 //

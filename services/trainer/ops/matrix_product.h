@@ -1,4 +1,4 @@
-// Matrix products. On CPUs, F32 products are computed by oneDNN.
+// Matrix products with gradients, computed by oneDNN where MatMul can use it.
 #pragma once
 
 #include <torch/torch.h>

@@ -3,7 +3,7 @@
 // order is fixed. The forward pass transposes the block only if a gradient will be needed. SegmentMaximum also saves,
 // for each element of its result, the edge with the maximum (the winner).
 //
-// If UsesCpuKernels is false, the operations are composed of those of edge_tensors.h.
+// If UsesCpuKernels is false, the operations are composed of those of torch and of edge_tensors.h.
 #include "services/trainer/ops/segment_ops.h"
 
 #include "services/base/check.h"
@@ -134,8 +134,9 @@ class ScaledSum : public Function<ScaledSum> {
                           .out = ToWritableRows(result)});
     if (!wants_gradient) return result;
     kernels::TransposedSegments transposed = kernels::Transpose(block, x.size(0), kernels::EdgePositions::kOmit);
-    // The backward pass is the same sum over the transposed block, in which the scale of the source multiplies the
-    // whole sum. The scale of the destination's own row is therefore divided by the scale of the source.
+    // The backward pass is the same sum over the transposed block: scales.result multiplies each gradient, and
+    // scales.source the whole sum. The sum begins with the row's own gradient. Its total factor must be scales.result *
+    // scales.self, so its factor in the sum is that product divided by scales.source.
     std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
     for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
     context->save_for_backward(

@@ -16,8 +16,8 @@ namespace espalier::trainer {
 // Owned by one thread. The grad() tensors of the parameters must not be replaced while this object exists.
 class FlatGradients {
  public:
-  // The buffer has `num_extra` more floats after the gradients (the extras), for values that the caller adds to the
-  // same all-reduce. Parameters are f32 and on the same device (checked).
+  // After the gradients, the buffer has `num_extra` more floats, the extras, for values that the caller adds to the
+  // same all-reduce. Parameters are f32 and all on one device (checked).
   FlatGradients(const NamedTensors& parameters, int64_t num_extra);
 
   // Sets gradients and extras to zero.

@@ -112,7 +112,7 @@ class EdgeResultsExporter {
 
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor) {
-  // Every rank has the same error, so no status exchange is needed.
+  // The split is missing on all ranks or on none, so no status exchange is needed.
   if (const Status split = edges.Count(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
     return NodeResultFiles{{}, {{"predictions", split.message()}}};
   }

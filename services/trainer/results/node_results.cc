@@ -68,7 +68,7 @@ Status CommitTo(NodeResultFiles* written, NodeResultsWriter& writer) {
   return Status();
 }
 
-// Receives the rows that NodeResultsExporter reads and writes them to files.
+// Writes to files the rows that NodeResultsExporter reads.
 class RowsSink {
  public:
   virtual ~RowsSink() = default;

@@ -22,7 +22,8 @@ struct NodeResultsRequest {
   bool embeddings = false;
   bool predictions = false;
   bool embeddings_are_outputs = false;  // for tasks on edges: export the outputs that a scorer or head reads
-  // The selected nodes; only rank 0's value is used. nullopt: all nodes of all types, in the order of their ids.
+  // The selected nodes; only rank 0's value is used. nullopt: all nodes of all types, in the order of their original
+  // ids.
   std::optional<ChosenNodes> nodes;
 };
 

@@ -2,7 +2,8 @@
 // themselves (LinkTask). This interface contains everything in which tasks differ; the rest of the trainer is the same
 // for every task.
 //
-// A job that only applies a model has a task too; the head is then that of the model file.
+// A job that only applies a model has a task too. If the task has a head (the part of the model after the layers), the
+// head of such a job comes from the model file.
 #pragma once
 
 #include <map>
