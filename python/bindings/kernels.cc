@@ -148,8 +148,7 @@ void Compute(int threads, const Body& body) {
   body();
 }
 
-// The edges of a block in the order of destinations, and also of sources once a gradient has needed that order.
-// Thread-safe.
+// The edges of a block in order of destinations, and of sources once a gradient has needed that order. Thread-safe.
 class Edges {
  public:
   // indptr: int32 [destinations + 1], indices: int32 [edges]. With self_edges, each destination i has an edge from
