@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "services/base/parallel.h"
-#include "services/partitioner/partition_attempt.h"
+#include "services/storage/place_check.h"
 
 namespace espalier::cli {
 
@@ -30,7 +30,7 @@ Outcome Fail(ExitCode code, std::string error) { return {.code = code, .error = 
 Outcome Fail(const Status& status) { return Fail(ToExitCode(status.code()), status.message()); }
 
 Outcome FailAt(const std::string& uri, const Status& status, const storage::StoreOpener& open_store) {
-  return Fail(partitioner::FindExitCode(status, uri, open_store), status.message());
+  return Fail(storage::FindExitCode(status, {uri}, open_store), status.message());
 }
 
 }  // namespace espalier::cli

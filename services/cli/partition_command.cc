@@ -12,11 +12,11 @@
 #include "services/job/enum_names.h"
 #include "services/partitioner/mapping_export.h"
 #include "services/partitioner/memory_bound.h"
-#include "services/partitioner/partition_attempt.h"
 #include "services/partitioner/partition_pipeline.h"
 #include "services/partitioner/report.h"
 #include "services/partitioner/stop_watcher.h"
 #include "services/partitioner/store_access.h"
+#include "services/storage/place_check.h"
 
 namespace espalier::cli {
 namespace {
@@ -143,7 +143,7 @@ Outcome Partition(PartitionFlags flags) {
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<storage::StoreLocation> output = access->open_store(flags.output);
   if (!output.ok()) return Fail(ExitCode::kBadDocument, output.status().message());
-  if (const Status answers = partitioner::CheckPlace(*output, "partitions"); !answers.ok()) {
+  if (const Status answers = storage::CheckPlace(*output, "partitions"); !answers.ok()) {
     return Fail(ToExitCodeOfPlace(answers.code()), answers.message());
   }
   access->stop_requested = [&] { return stop.requested(); };

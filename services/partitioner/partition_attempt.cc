@@ -72,22 +72,6 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
   return std::optional<format::Manifest>(std::move(manifest));
 }
 
-Status CheckPlace(const storage::StoreLocation& place, const std::string& use) {
-  // Any key serves: NotFound also shows that the store can be reached.
-  const Status found = place.store->Head(storage::JoinKey(place.prefix, "manifest.json")).status();
-  if (found.code() == StatusCode::kNotFound) return Status();
-  return found.While("checking the location for " + use);
-}
-
-ExitCode FindExitCode(const Status& failure, const std::string& source_uri, const storage::StoreOpener& open_store) {
-  const ExitCode of_data = ToExitCode(failure.code());
-  if (of_data != ExitCode::kBadInput) return of_data;
-  const Result<storage::StoreLocation> source = open_store(source_uri);
-  const Status place = source.ok() ? CheckPlace(*source, "the graph") : source.status();
-  // Other errors, such as a missing permission, do not mean that the URI is wrong.
-  return ToExitCodeOfPlace(place.code()) == ExitCode::kBadDocument ? ExitCode::kBadDocument : of_data;
-}
-
 std::string NewAttemptName() {
   // Not derived from the seed, because names must be unique and results do not depend on them.
   std::random_device random;

@@ -5,25 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "services/base/exit_code.h"
 #include "services/format/partition/manifest.h"
 #include "services/storage/object_store.h"
-#include "services/storage/open_store.h"
 
 namespace espalier::partitioner {
 
 // Returns the manifest at `<prefix>/manifest.json`, or nullopt if there is none. DataLoss names a file of the
 // partitioning that is missing or has the wrong size; other errors are those of the store and of ReadManifest.
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
-
-// Returns an error if the store cannot look up an object below `place`, for example because the bucket does not exist.
-// `use` says in the error message what the place is for: "partitions".
-Status CheckPlace(const storage::StoreLocation& place, const std::string& use);
-
-// Returns the process exit code for the error `failure` of partitioning the graph at `source_uri`. If the error means
-// bad input (65) and the cause is a wrong URI, because the location of the source does not exist or cannot be opened,
-// returns 64 (bad document).
-ExitCode FindExitCode(const Status& failure, const std::string& source_uri, const storage::StoreOpener& open_store);
 
 // Returns a random name that no other attempt has: "attempt-" and 16 hexadecimal digits.
 std::string NewAttemptName();

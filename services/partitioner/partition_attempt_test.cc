@@ -9,7 +9,6 @@ namespace espalier::partitioner {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 void PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
   const auto writer = *store.Put(key);
@@ -22,18 +21,6 @@ std::vector<std::string> KeysIn(storage::ObjectStore& store) {
   const std::vector<storage::ObjectInfo> objects = *store.List("");
   for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
   return keys;
-}
-
-TEST(FindExitCodeTest, DependsOnWhetherStoreOpens) {
-  const storage::StoreOpener open = [](const std::string& uri) -> Result<storage::StoreLocation> {
-    if (uri == "wrong") return InvalidArgument("no such scheme");
-    if (uri == "locked") return Status(StatusCode::kPermissionDenied, "no key");
-    return storage::StoreLocation{std::make_shared<storage::MemoryStore>(), ""};
-  };
-  EXPECT_EQ(FindExitCode(InvalidArgument("a bad row"), "here", open), ExitCode::kBadInput);
-  EXPECT_EQ(FindExitCode(InvalidArgument("a bad row"), "locked", open), ExitCode::kBadInput);
-  EXPECT_EQ(FindExitCode(NotFound("no file"), "wrong", open), ExitCode::kBadDocument);
-  EXPECT_EQ(FindExitCode(Unavailable("later"), "wrong", open), ExitCode::kUnavailable);
 }
 
 TEST(AttemptFilesTest, DeletesOnlyItsFiles) {

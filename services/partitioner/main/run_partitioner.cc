@@ -18,12 +18,12 @@
 #include "services/partitioner/counted_store.h"
 #include "services/partitioner/main/partitioning_status.h"
 #include "services/partitioner/mapping_export.h"
-#include "services/partitioner/partition_attempt.h"
 #include "services/partitioner/partition_pipeline.h"
 #include "services/partitioner/partition_plan.h"
 #include "services/partitioner/report.h"
 #include "services/partitioner/stop_watcher.h"
 #include "services/storage/open_store.h"
+#include "services/storage/place_check.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"
 #include "services/telemetry/configuration.h"
@@ -160,7 +160,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   if (const Status ready = PublishReadiness(flags, **admin); !ready.ok())
     return telemetry::Fail(ready, ToExitCode(ready.code()));
 
-  if (const Status reachable = CheckPlace(*output, "partitions"); !reachable.ok()) {
+  if (const Status reachable = storage::CheckPlace(*output, "partitions"); !reachable.ok()) {
     return telemetry::Fail(reachable, ToExitCodeOfPlace(reachable.code()));
   }
 
@@ -205,7 +205,7 @@ int RunPartitioner(const PartitionerFlags& flags, const CLI::App& app, const job
   if (!outcome.ok()) {
     if (!document_status.ok()) return telemetry::Fail(outcome.status(), ExitCode::kBadDocument);
     return telemetry::Fail(outcome.status(),
-                           FindExitCode(outcome.status(), training.graph.source.uri, access->open_store));
+                           storage::FindExitCode(outcome.status(), {training.graph.source.uri}, access->open_store));
   }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});

@@ -8,7 +8,6 @@
 #include "services/rpc/address_range.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/storage/cache/local_cache.h"
-#include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/data/sampling_plan.h"
 
@@ -91,24 +90,6 @@ Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const
     ASSIGN_OR_RETURN(options->resume_from, storage::OpenStore(from, settings).While(field));
   }
   return Status();
-}
-
-ExitCode FindExitCode(const Status& failure, const TrainerFlags& flags, const storage::StoreSettings& settings) {
-  const ExitCode of_data = ToExitCode(failure.code());
-  if (of_data != ExitCode::kBadInput) return of_data;
-  for (const std::string& uri : {flags.output_uri, flags.checkpoints}) {
-    if (uri.empty()) continue;
-    const Result<storage::StoreLocation> place = storage::OpenStore(uri, settings);
-    if (!place.ok() && ToExitCodeOfPlace(place.status().code()) == ExitCode::kBadDocument)
-      return ExitCode::kBadDocument;
-    if (!place.ok()) continue;
-    // Any key serves: NotFound also shows that the store exists.
-    const StatusCode found = place->store->Head(storage::JoinKey(place->prefix, "manifest.json")).status().code();
-    if (found != StatusCode::kNotFound && ToExitCodeOfPlace(found) == ExitCode::kBadDocument) {
-      return ExitCode::kBadDocument;
-    }
-  }
-  return of_data;
 }
 
 }  // namespace espalier::trainer

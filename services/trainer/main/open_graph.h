@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "services/base/exit_code.h"
 #include "services/client/session/session.h"
 #include "services/job/dist_training.h"
 #include "services/rpc/channel_settings.h"
@@ -37,10 +36,5 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
 // Also sets options->resume. No store is contacted. InvalidArgument names the flag or field.
 Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
                   TrainOptions* options);
-
-// Returns the exit code of the status code of `failure`, an error of training. If that is kBadInput, contacts the
-// stores, and returns kBadDocument instead if --output or --checkpoints names a place without a store, such as a bucket
-// that does not exist.
-ExitCode FindExitCode(const Status& failure, const TrainerFlags& flags, const storage::StoreSettings& settings);
 
 }  // namespace espalier::trainer

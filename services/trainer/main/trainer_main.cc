@@ -7,6 +7,7 @@
 #include "services/job/enum_names.h"
 #include "services/job/parsing/parse.h"
 #include "services/rpc/address_range.h"
+#include "services/storage/place_check.h"
 #include "services/telemetry/configuration.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
@@ -82,7 +83,9 @@ int Main(int argc, char** argv) {
   if (!stores.ok()) return telemetry::Fail(stores.status(), ExitCode::kBadDocument);
   const Result<ExitCode> ended = RunTrainer(flags, training, *stores, *math, device->device);
   return ended.ok() ? static_cast<int>(*ended)
-                    : telemetry::Fail(ended.status(), FindExitCode(ended.status(), flags, *stores));
+                    : telemetry::Fail(ended.status(),
+                                      storage::FindExitCode(ended.status(), {flags.output_uri, flags.checkpoints},
+                                                            storage::OpenerWith(*stores)));
 }
 
 }  // namespace
