@@ -71,7 +71,7 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
                          {"kind", kube::kDistTrainings.kind},
                          {"metadata", {{"name", name}}},
                          {"spec", raw_spec}};
-  ASSIGN_OR_RETURN(job::ParsedJob parsed, job::ParseJob("", kube::Print(document), {}, job::RunsOn::kCluster,
+  ASSIGN_OR_RETURN(job::ParsedJob parsed, job::ParseJob("", kube::Print(document), {}, job::ReadBy::kOperator,
                                                         job::SpecTraining::kUnlessProgram));
   Spec spec;
   ASSIGN_OR_RETURN(spec.document, kube::ParseJson(parsed.effective_json));

@@ -58,7 +58,7 @@ TEST(JobDocumentTest, HasTheMemoryOfThePartitioner) {
   const Job job =
       JobWith({{"partitioner", {{"memory", "64Mi"}}}, {"graph", {{"partitions", {{"algorithm", "Random"}}}}}});
   const Result<job::ParsedJob> parsed = job::ParseJob("job.json", TextOf(ConfigMap(job.context())), {},
-                                                      job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+                                                      job::ReadBy::kRunOrRole, job::SpecTraining::kOptional);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->training.partitioner_memory_bytes, uint64_t{64} << 20);
 }
@@ -77,7 +77,7 @@ TEST(JobDocumentTest, EveryValidDocumentIsAcceptedByPrograms) {
       const Job job = JobOf(document.object);
       const std::string shared = TextOf(ConfigMap(job.context()));
       const Result<job::ParsedJob> by_partitioner =
-          job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+          job::ParseJob("job.json", shared, {}, job::ReadBy::kRunOrRole, job::SpecTraining::kOptional);
       EXPECT_TRUE(by_partitioner.ok()) << document.name << ": " << by_partitioner.status().ToString();
       if (job.training.spec->job.sampler_replicas > 0) {
         const Result<job::ParsedJob> by_sampler = job::ParseJob("job.json", shared, {});

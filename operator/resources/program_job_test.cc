@@ -148,7 +148,7 @@ TEST(ProgramJobTest, JobDocumentHasCommand) {
   const Job job = UsersJob();
   const std::string text = TrainerConfigMap(job.context())["data"]["job.json"];
   const Result<job::ParsedJob> parsed =
-      job::ParseJob("job.json", text, {}, job::RunsOn::kLaptop, job::SpecTraining::kUnlessProgram);
+      job::ParseJob("job.json", text, {}, job::ReadBy::kRunOrRole, job::SpecTraining::kUnlessProgram);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_FALSE(parsed->training.has_training);
   EXPECT_EQ(parsed->training.trainer_replicas, 3u);
@@ -157,7 +157,7 @@ TEST(ProgramJobTest, JobDocumentHasCommand) {
   // The document for the partitioner has no program and may lack spec.training.
   const std::string shared = ConfigMap(job.context())["data"]["job.json"];
   EXPECT_THAT(shared, Not(HasSubstr("my-program")));
-  EXPECT_TRUE(job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional).ok());
+  EXPECT_TRUE(job::ParseJob("job.json", shared, {}, job::ReadBy::kRunOrRole, job::SpecTraining::kOptional).ok());
 }
 
 // With a program, spec.training may refer to parts that the graph lacks.

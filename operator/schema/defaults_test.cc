@@ -32,7 +32,7 @@ void FillIn(const Json& schema, Json* value) {
 
 Json EffectiveOnCluster(const std::string& text) {
   const Result<job::ParsedJob> parsed =
-      job::ParseJob("", text, {}, job::RunsOn::kCluster, job::SpecTraining::kUnlessProgram);
+      job::ParseJob("", text, {}, job::ReadBy::kOperator, job::SpecTraining::kUnlessProgram);
   EXPECT_TRUE(parsed.ok()) << parsed.status().ToString() << "\n" << text;
   return Json::parse(parsed.ok() ? parsed->effective_json : "{}");
 }

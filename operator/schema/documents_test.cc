@@ -46,7 +46,7 @@ TEST(CrdDocumentsTest, ExamplesAndValidOnesRunOnClustersAndLaptops) {
     for (const TestDocument& document : DocumentsIn(folder)) {
       EXPECT_EQ(ViolationsOf(document), "") << document.name;
       const Result<job::ParsedJob> on_laptop =
-          job::ParseJob(document.name, document.text, {}, job::RunsOn::kLaptop, job::SpecTraining::kUnlessProgram);
+          job::ParseJob(document.name, document.text, {}, job::ReadBy::kRunOrRole, job::SpecTraining::kUnlessProgram);
       EXPECT_TRUE(on_laptop.ok()) << on_laptop.status().ToString();
     }
   }

@@ -44,8 +44,8 @@ bool IsQuantity(const YamlNode& node) {
 
 class Checker {
  public:
-  Checker(RunsOn runs_on, SpecTraining spec_training, CheckedDocument* document, Violations* violations)
-      : runs_on_(runs_on), spec_training_(spec_training), document_(document), violations_(violations) {}
+  Checker(ReadBy read_by, SpecTraining spec_training, CheckedDocument* document, Violations* violations)
+      : read_by_(read_by), spec_training_(spec_training), document_(document), violations_(violations) {}
 
   Json CheckObject(const TableNode& table, const YamlNode* node, const std::string& path) {
     if (node != nullptr && node->kind == YamlKind::kMap) ReportUnknown(table, *node, path);
@@ -124,21 +124,21 @@ class Checker {
   std::string DescribeExpectedTraining(const FieldSpec& spec) const {
     if (spec_training_ != SpecTraining::kUnlessProgram) return "expected " + DescribeExpected(spec);
     return std::string(kTrainingOrProgram) +
-           (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
+           (read_by_ == ReadBy::kOperator ? "" : ", or on the command line as -- PROGRAM");
   }
 
   // Cluster-only fields get their defaults only on a cluster. Elsewhere no component reads them, and parsing the
   // effective document again would report them as ignored.
   bool HasDefault(const FieldSpec& spec) const {
     return !spec.default_json.empty() &&
-           (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
+           (read_by_ == ReadBy::kOperator || spec.availability != Availability::kClusterOnly);
   }
 
   // Returns the checked value of a field in the document; a discarded value after a violation.
   Json CheckField(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     document_->positions[path] = node.at;
-    if (spec.availability == Availability::kClusterOnly && runs_on_ != RunsOn::kCluster && !inside_cluster_only_) {
+    if (spec.availability == Availability::kClusterOnly && read_by_ != ReadBy::kOperator && !inside_cluster_only_) {
       document_->ignored.push_back(path);
       inside_cluster_only_ = true;
       Json value = spec.is_list ? CheckList(field, node, path) : CheckValue(field, node, path);
@@ -255,7 +255,7 @@ class Checker {
 
   static Json Discarded() { return Json(Json::value_t::discarded); }
 
-  const RunsOn runs_on_;
+  const ReadBy read_by_;
   const SpecTraining spec_training_;
   CheckedDocument* const document_;
   Violations* const violations_;
@@ -264,13 +264,13 @@ class Checker {
 
 }  // namespace
 
-CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining spec_training, Violations* violations) {
+CheckedDocument CheckFields(const YamlNode& root, ReadBy read_by, SpecTraining spec_training, Violations* violations) {
   CheckedDocument document;
   if (root.kind != YamlKind::kMap) {
     violations->Add(root.at, "", "expected a DistTraining document, found " + DescribeNode(root));
     return document;
   }
-  document.values = Checker(runs_on, spec_training, &document, violations).CheckObject(TableTree(), &root, "");
+  document.values = Checker(read_by, spec_training, &document, violations).CheckObject(TableTree(), &root, "");
   return document;
 }
 

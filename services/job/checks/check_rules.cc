@@ -20,10 +20,10 @@ std::string RuleViolation::Message() const {
   return (is_missing ? "is missing: " : "") + rule->message + finding.detail;
 }
 
-std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, RunsOn runs_on) {
+std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, ReadBy read_by) {
   std::vector<RuleViolation> violations;
   for (const Rule& rule : DocumentRules()) {
-    if (!rule.check || (rule.on_cluster_only && runs_on != RunsOn::kCluster)) continue;
+    if (!rule.check || (rule.on_cluster_only && read_by != ReadBy::kOperator)) continue;
     rule.check(document, rule.at, [&](const std::string& at, RuleFinding finding) {
       violations.push_back({&rule, at, std::move(finding)});
     });
@@ -31,8 +31,8 @@ std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, Runs
   return violations;
 }
 
-void CheckRules(const DistTraining& job, const CheckedDocument& document, RunsOn runs_on, Violations* violations) {
-  for (const RuleViolation& violation : FindRuleViolations({job, document.values}, runs_on)) {
+void CheckRules(const DistTraining& job, const CheckedDocument& document, ReadBy read_by, Violations* violations) {
+  for (const RuleViolation& violation : FindRuleViolations({job, document.values}, read_by)) {
     const std::string path = violation.Path();
     violations->Add(FindPosition(document.positions, path), path, violation.Message());
   }
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> CheckPartitions(const Partition
   job.graph.partitions = partitions;
   const nlohmann::ordered_json no_values = nlohmann::ordered_json::object();
   std::vector<std::pair<std::string, std::string>> conflicts;
-  for (const RuleViolation& violation : FindRuleViolations({job, no_values}, RunsOn::kLaptop)) {
+  for (const RuleViolation& violation : FindRuleViolations({job, no_values}, ReadBy::kRunOrRole)) {
     if (violation.rule->at != "spec.graph.partitions") continue;
     conflicts.emplace_back(violation.rule->field, violation.Message());
   }

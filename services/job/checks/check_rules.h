@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "services/job/checks/check_fields.h"
+#include "services/job/read_by.h"
 #include "services/job/rules/document_rules.h"
-#include "services/job/runs_on.h"
 
 namespace espalier::job {
 
@@ -28,11 +28,11 @@ struct RuleViolation {
 };
 
 // Returns all violations, in the order of DocumentRules().
-std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, RunsOn runs_on);
+std::vector<RuleViolation> FindRuleViolations(const RuleDocument& document, ReadBy read_by);
 
 // Adds all violations of rules, several for a rule that several list items violate, each at the position of the field
 // that is wrong. `job` is `document` as a DistTraining.
-void CheckRules(const DistTraining& job, const CheckedDocument& document, RunsOn runs_on, Violations* violations);
+void CheckRules(const DistTraining& job, const CheckedDocument& document, ReadBy read_by, Violations* violations);
 
 // Returns the violations of the rules whose Rule::at is "spec.graph.partitions", each as (field name, error message).
 std::vector<std::pair<std::string, std::string>> CheckPartitions(const Partitions& partitions);

@@ -30,7 +30,7 @@ spec:
 )";
 
 std::string EffectiveOf(const std::string& text) {
-  const Result<ParsedJob> parsed = ParseJob("", text, {}, RunsOn::kCluster);
+  const Result<ParsedJob> parsed = ParseJob("", text, {}, ReadBy::kOperator);
   EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
   return parsed.ok() ? parsed->effective_json : "{}";
 }

@@ -40,9 +40,9 @@ void FillCheckpointEvery(nlohmann::ordered_json* values) {
 }
 
 // By default, processes on one machine use plaintext and processes on several machines use TLS.
-void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
+void FillTlsMode(ReadBy read_by, nlohmann::ordered_json* values) {
   nlohmann::ordered_json& spec = values->at("spec");
-  nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kLaptop ? "Disabled" : "Managed"}};
+  nlohmann::ordered_json tls = {{"mode", read_by == ReadBy::kRunOrRole ? "Disabled" : "Managed"}};
   if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
   nlohmann::ordered_json filled;
   for (const auto& [name, value] : spec.items()) {
@@ -55,12 +55,12 @@ void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
 
 }  // namespace
 
-void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
+void FillDependentDefaults(ReadBy read_by, nlohmann::ordered_json* values) {
   if (values->at("spec").contains("training")) {
     FillMetric(values);
     FillSourceColumns(values);
   }
-  FillTlsMode(runs_on, values);
+  FillTlsMode(read_by, values);
   FillCheckpointEvery(values);
 }
 

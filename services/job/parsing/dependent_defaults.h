@@ -7,6 +7,6 @@ namespace espalier::job {
 
 // Adds the defaults that depend on other fields (evaluation.metric, checkpoint.every, and the partitions.sourceColumns
 // that LABOR needs) or on where the job runs (tls.mode). `values` must have passed CheckFields without violations.
-void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values);
+void FillDependentDefaults(ReadBy read_by, nlohmann::ordered_json* values);
 
 }  // namespace espalier::job

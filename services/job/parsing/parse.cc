@@ -31,7 +31,7 @@ YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
 }  // namespace
 
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
-                           const std::vector<std::pair<std::string, std::string>>& overrides, RunsOn runs_on,
+                           const std::vector<std::pair<std::string, std::string>>& overrides, ReadBy read_by,
                            SpecTraining spec_training) {
   Violations violations(SourceNames(file_name, overrides));
   YamlNode tree = ReadTree(text, 0, &violations);
@@ -42,12 +42,12 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
     value.at = {static_cast<int>(i) + 1, 1, 1};
     ApplyOverride(overrides[i].first, std::move(value), &tree, &violations);
   }
-  CheckedDocument document = CheckFields(tree, runs_on, spec_training, &violations);
+  CheckedDocument document = CheckFields(tree, read_by, spec_training, &violations);
   RETURN_IF_ERROR(violations.ToStatus());
 
-  FillDependentDefaults(runs_on, &document.values);
+  FillDependentDefaults(read_by, &document.values);
   const DistTraining training = ToDistTraining(document.values);
-  CheckRules(training, document, runs_on, &violations);
+  CheckRules(training, document, read_by, &violations);
   RETURN_IF_ERROR(violations.ToStatus());
   return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n",
                    DocumentPlaces(SourceNames(file_name, overrides), std::move(document.positions))};

@@ -8,14 +8,14 @@
 
 #include "services/base/status.h"
 #include "services/job/dist_training.h"
-#include "services/job/runs_on.h"
+#include "services/job/read_by.h"
 #include "services/job/text/document_places.h"
 
 namespace espalier::job {
 
 struct ParsedJob {
   DistTraining training;
-  std::vector<std::string> ignored;  // paths of valid fields that only a cluster uses; empty on a cluster
+  std::vector<std::string> ignored;  // paths of valid cluster-only fields; empty for ReadBy::kOperator
   std::string effective_json;        // the document with overrides and defaults; parses to the same DistTraining
   DocumentPlaces places;             // positions of the document's fields and of the overrides
 };
@@ -29,7 +29,7 @@ struct ParsedJob {
 // and the initial values of DistTraining::training.
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
-                           RunsOn runs_on = RunsOn::kLaptop, SpecTraining spec_training = SpecTraining::kRequired);
+                           ReadBy read_by = ReadBy::kRunOrRole, SpecTraining spec_training = SpecTraining::kRequired);
 
 // Reads the file and parses it without overrides. Errors of ReadDocument and ParseJob.
 Result<ParsedJob> ReadJob(const std::string& path);

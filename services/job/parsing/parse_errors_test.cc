@@ -74,7 +74,7 @@ TEST(ParseErrorsTest, RefusesTooManyServers) {
 
 TEST(ParseErrorsTest, DocumentWithoutFileHasErrorsWithoutPositions) {
   const Result<ParsedJob> parsed =
-      ParseJob("", ExampleWith("epochs: 50", "epochs: many\n    wrong: 1"), {}, RunsOn::kCluster);
+      ParseJob("", ExampleWith("epochs: 50", "epochs: many\n    wrong: 1"), {}, ReadBy::kOperator);
 
   EXPECT_EQ(parsed.status().message(),
             "spec.training.epochs: expected an integer from 0 to 1000000, found 'many'\n"

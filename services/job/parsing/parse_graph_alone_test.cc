@@ -25,18 +25,18 @@ spec:
 
 TEST(ParseJobTest, TrainingIsOptionalOnlyForGraphCommands) {
   EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), HasSubstr("spec.training: is missing"));
-  const auto parsed = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kOptional);
+  const auto parsed = ParseJob("job.yaml", kGraphAlone, {}, ReadBy::kRunOrRole, SpecTraining::kOptional);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_FALSE(parsed->training.has_training);
   EXPECT_EQ(parsed->training.trainer_replicas, 2u);
   EXPECT_FALSE(nlohmann::json::parse(parsed->effective_json)["spec"].contains("training"));
-  EXPECT_TRUE(ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kOptional).ok());
+  EXPECT_TRUE(ParseJob("job.json", parsed->effective_json, {}, ReadBy::kRunOrRole, SpecTraining::kOptional).ok());
   // An optional spec.training is still validated if it is there.
   const auto wrong =
-      ParseJob("job.yaml", kGraphAlone, {{"training.epochs", "3"}}, RunsOn::kLaptop, SpecTraining::kOptional);
+      ParseJob("job.yaml", kGraphAlone, {{"training.epochs", "3"}}, ReadBy::kRunOrRole, SpecTraining::kOptional);
   EXPECT_THAT(wrong.status().message(), HasSubstr("spec.training.task: is missing"));
   const auto samplers =
-      ParseJob("job.yaml", kGraphAlone, {{"samplers.replicas", "1"}}, RunsOn::kLaptop, SpecTraining::kOptional);
+      ParseJob("job.yaml", kGraphAlone, {{"samplers.replicas", "1"}}, ReadBy::kRunOrRole, SpecTraining::kOptional);
   EXPECT_THAT(samplers.status().message(), HasSubstr("spec.samplers.replicas: sampler processes need"));
 }
 
@@ -49,12 +49,12 @@ spec:
 )";
 
 std::string ProgramErrors(const std::vector<std::pair<std::string, std::string>>& overrides) {
-  const auto parsed = ParseJob("job.yaml", kProgram, overrides, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  const auto parsed = ParseJob("job.yaml", kProgram, overrides, ReadBy::kRunOrRole, SpecTraining::kUnlessProgram);
   return parsed.ok() ? "" : parsed.status().message();
 }
 
 TEST(ParseProgramTest, CommandIsUnchangedAndReplacesTraining) {
-  const auto parsed = ParseJob("job.yaml", kProgram, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  const auto parsed = ParseJob("job.yaml", kProgram, {}, ReadBy::kRunOrRole, SpecTraining::kUnlessProgram);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_FALSE(parsed->training.has_training);
   EXPECT_TRUE(parsed->ignored.empty());
@@ -62,20 +62,20 @@ TEST(ParseProgramTest, CommandIsUnchangedAndReplacesTraining) {
   EXPECT_THAT(parsed->training.program->command, ElementsAre("my-program", "--rate", "0.1"));
   EXPECT_THAT(parsed->training.program->args, ElementsAre("--rate", "--rate", ""));
   EXPECT_THAT(parsed->training.program->Words(), ElementsAre("my-program", "--rate", "0.1", "--rate", "--rate", ""));
-  const auto again = ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  const auto again = ParseJob("job.json", parsed->effective_json, {}, ReadBy::kRunOrRole, SpecTraining::kUnlessProgram);
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_EQ(again->effective_json, parsed->effective_json);
 }
 
 TEST(ParseProgramTest, TrainersRequireTraining) {
   EXPECT_THAT(ParseJob("job.yaml", kProgram, {}).status().message(), HasSubstr("spec.training: is missing"));
-  const auto without = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  const auto without = ParseJob("job.yaml", kGraphAlone, {}, ReadBy::kRunOrRole, SpecTraining::kUnlessProgram);
   EXPECT_THAT(
       without.status().message(),
       AllOf(HasSubstr("spec.training: is missing: expected an object, or a program of yours that trains: name it "
                       "in spec.trainers.program"),
             EndsWith("-- PROGRAM")));
-  const auto on_cluster = ParseJob("", kGraphAlone, {}, RunsOn::kCluster, SpecTraining::kUnlessProgram);
+  const auto on_cluster = ParseJob("", kGraphAlone, {}, ReadBy::kOperator, SpecTraining::kUnlessProgram);
   EXPECT_THAT(on_cluster.status().message(), Not(HasSubstr("-- PROGRAM")));
   // With SpecTraining::kRequired, the message does not suggest a program.
   EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), Not(HasSubstr("PROGRAM")));

@@ -184,7 +184,7 @@ TEST(ParseJobTest, EffectiveDocumentHasOverridesAndDefaults) {
 
 TEST(ParseJobTest, OnAClusterNothingIsIgnoredAndAllDefaultsAreFilledIn) {
   const Result<ParsedJob> laptop = ParseJob("job.yaml", kExampleJob, {});
-  const Result<ParsedJob> cluster = ParseJob("", kExampleJob, {}, RunsOn::kCluster);
+  const Result<ParsedJob> cluster = ParseJob("", kExampleJob, {}, ReadBy::kOperator);
 
   ASSERT_TRUE(laptop.ok() && cluster.ok()) << cluster.status().ToString();
   EXPECT_THAT(cluster->ignored, IsEmpty());
@@ -197,18 +197,18 @@ TEST(ParseJobTest, OnAClusterNothingIsIgnoredAndAllDefaultsAreFilledIn) {
 }
 
 TEST(ParseJobTest, TlsIsDefaultOnClusters) {
-  const auto tls_of = [](RunsOn runs_on, const Overrides& overrides) {
-    const Result<ParsedJob> parsed = ParseJob("", kExampleJob, overrides, runs_on);
+  const auto tls_of = [](ReadBy read_by, const Overrides& overrides) {
+    const Result<ParsedJob> parsed = ParseJob("", kExampleJob, overrides, read_by);
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
     return parsed.ok() ? parsed->training.tls : TlsMode::kSecretRef;
   };
-  EXPECT_EQ(tls_of(RunsOn::kLaptop, {}), TlsMode::kDisabled);
-  EXPECT_EQ(tls_of(RunsOn::kCluster, {}), TlsMode::kManaged);
-  EXPECT_EQ(tls_of(RunsOn::kHosts, {}), TlsMode::kManaged);
-  EXPECT_EQ(tls_of(RunsOn::kHosts, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
-  EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls", "{}"}}), TlsMode::kManaged);
-  EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
-  EXPECT_EQ(tls_of(RunsOn::kLaptop, {{"tls.mode", "Managed"}}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(ReadBy::kRunOrRole, {}), TlsMode::kDisabled);
+  EXPECT_EQ(tls_of(ReadBy::kOperator, {}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(ReadBy::kLaunch, {}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(ReadBy::kLaunch, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
+  EXPECT_EQ(tls_of(ReadBy::kOperator, {{"tls", "{}"}}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(ReadBy::kOperator, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
+  EXPECT_EQ(tls_of(ReadBy::kRunOrRole, {{"tls.mode", "Managed"}}), TlsMode::kManaged);
 }
 
 TEST(ParseJobTest, ServersHavePlugins) {

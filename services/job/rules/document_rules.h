@@ -39,7 +39,7 @@ struct Rule {
   std::string field;             // field below `at` to report, for example "tls.secretName"; "": `at` itself
   RuleCheck check = {};          // rule_check.h; empty: check_fields.cc evaluates the rule
   bool is_required = false;      // `field` must be set: reason FieldValueRequired instead of FieldValueInvalid
-  bool on_cluster_only = false;  // the parser evaluates the rule only for RunsOn::kCluster
+  bool on_cluster_only = false;  // the parser evaluates the rule only for ReadBy::kOperator
 };
 
 // The message of the rule that a job has spec.training or a program.

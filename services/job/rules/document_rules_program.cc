@@ -117,7 +117,7 @@ std::vector<Rule> ScriptRules() {
 std::vector<Rule> ProgramRules() {
   std::vector<Rule> rules = {
       // No C++ check: check_fields.cc reports a missing spec.training, because the caller decides whether the field is
-      // required (SpecTraining in job/runs_on.h).
+      // required (SpecTraining in job/read_by.h).
       {.at = "spec",
        .cel = "has(self.training) || has(self.trainers.program)",
        .message = kTrainingOrProgram,

@@ -71,26 +71,26 @@ TEST(DocumentRulesTest, ParserNamesListItemsWhereSchemaNamesList) {
 
 TEST(DocumentRulesTest, ClusterRulesApplyOnlyOnClusters) {
   const Overrides none = {{"output.uri", ""}, {"servers.plugins", "[{name: a, path: a.so}]"}};
-  EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, none, RunsOn::kLaptop).ok());
+  EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, none, ReadBy::kRunOrRole).ok());
   EXPECT_THAT(
-      ParseJob("", kExampleJob, none, RunsOn::kCluster).status().message(),
+      ParseJob("", kExampleJob, none, ReadBy::kOperator).status().message(),
       AllOf(HasSubstr("spec.output.uri: is missing: on a cluster, checkpoints and results are written there"),
             HasSubstr("spec.servers.plugins[0].path: a relative path is not supported on a cluster: expected the "
                       "absolute path of a file of the servers' image")));
 }
 
 TEST(DocumentRulesTest, OnlyProgramsHaveSeveralGpus) {
-  EXPECT_EQ(ParseJob("", kExampleJob, {}, RunsOn::kCluster)->training.trainer_gpus, 0u);
-  const Result<ParsedJob> one = ParseJob("", kExampleJob, {{"trainers.gpus", "1"}}, RunsOn::kCluster);
+  EXPECT_EQ(ParseJob("", kExampleJob, {}, ReadBy::kOperator)->training.trainer_gpus, 0u);
+  const Result<ParsedJob> one = ParseJob("", kExampleJob, {{"trainers.gpus", "1"}}, ReadBy::kOperator);
   ASSERT_TRUE(one.ok()) << one.status().ToString();
   EXPECT_EQ(one->training.trainer_gpus, 1u);
   const Overrides two = {{"trainers.gpus", "2"}};
-  EXPECT_THAT(ParseJob("", kExampleJob, two, RunsOn::kCluster).status().message(),
+  EXPECT_THAT(ParseJob("", kExampleJob, two, ReadBy::kOperator).status().message(),
               HasSubstr("spec.trainers.gpus: a built-in trainer uses at most one GPU: expected 0 or 1; for more GPUs "
                         "raise spec.trainers.replicas; found 2"));
-  EXPECT_TRUE(ParseJob("", kExampleJob, two, RunsOn::kLaptop).ok());
+  EXPECT_TRUE(ParseJob("", kExampleJob, two, ReadBy::kRunOrRole).ok());
   const Overrides of_program = {{"trainers.gpus", "8"}, {"trainers.program", "{command: [my-program]}"}};
-  EXPECT_TRUE(ParseJob("", kExampleJob, of_program, RunsOn::kCluster).ok());
+  EXPECT_TRUE(ParseJob("", kExampleJob, of_program, ReadBy::kOperator).ok());
   EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.gpus", "-1"}}),
               HasSubstr("spec.trainers.gpus: expected an integer from 0 to 64, found '-1'"));
 }

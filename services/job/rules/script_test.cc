@@ -23,7 +23,7 @@ spec:
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 Result<ParsedJob> WithScript(const Overrides& overrides, const char* document = kWithScript) {
-  return ParseJob("job.yaml", document, overrides, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  return ParseJob("job.yaml", document, overrides, ReadBy::kRunOrRole, SpecTraining::kUnlessProgram);
 }
 
 std::string ScriptErrors(const Overrides& overrides, const char* document = kWithScript) {

@@ -250,13 +250,13 @@ std::vector<RuleViolation> FindViolations(const CaseJson& document, const std::s
   std::vector<YamlError> errors;
   const YamlNode tree = ReadYaml(document.dump(), 0, {}, &errors);
   Violations violations({""});
-  CheckedDocument checked = CheckFields(tree, RunsOn::kCluster, SpecTraining::kUnlessProgram, &violations);
+  CheckedDocument checked = CheckFields(tree, ReadBy::kOperator, SpecTraining::kUnlessProgram, &violations);
   EXPECT_TRUE(errors.empty()) << name;
   EXPECT_TRUE(violations.empty()) << name << ": " << violations.ToStatus().ToString();
   if (!errors.empty() || !violations.empty()) return {};
-  FillDependentDefaults(RunsOn::kCluster, &checked.values);
+  FillDependentDefaults(ReadBy::kOperator, &checked.values);
   const DistTraining job = ToDistTraining(checked.values);
-  return FindRuleViolations({job, checked.values}, RunsOn::kCluster);
+  return FindRuleViolations({job, checked.values}, ReadBy::kOperator);
 }
 
 // Returns whether the document has the required fields of spec.training after the change.

@@ -16,7 +16,7 @@ namespace {
 Result<job::ParsedJob> ReadJob(const PartitionerFlags& flags) {
   ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(flags.overrides));
   ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(flags.job_path));
-  return job::ParseJob(flags.job_path, text, overrides, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+  return job::ParseJob(flags.job_path, text, overrides, job::ReadBy::kRunOrRole, job::SpecTraining::kOptional);
 }
 
 Result<std::string> OutputUri(const PartitionerFlags& flags, const job::DistTraining& training) {

@@ -35,7 +35,7 @@ inline Settings With(Settings settings, const Settings& more) {
 
 inline job::ParsedJob LibraryJob(const Settings& settings) {
   Result<job::ParsedJob> job =
-      job::ParseJob("job.yaml", kLibraryDocument, settings, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+      job::ParseJob("job.yaml", kLibraryDocument, settings, job::ReadBy::kRunOrRole, job::SpecTraining::kOptional);
   ESPALIER_CHECK(job.ok()) << job.status().ToString();
   return *std::move(job);
 }

@@ -134,14 +134,14 @@ void SetCount(const char* field, uint32_t per_host, size_t hosts, std::vector<st
 
 run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
-  options.run.runs_on = job::RunsOn::kHosts;
+  options.run.read_by = job::ReadBy::kLaunch;
   const Result<std::vector<Host>> hosts = ReadHostsFile(options.connect.hosts_file);
   if (!hosts.ok()) return Refused(hosts.status());
   SetCount("graph.partitions.count", options.servers_per_host, hosts->size(), &options.run.settings);
   SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
   SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
   // Parsed before the connections, so that no host is contacted if the document is invalid.
-  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
+  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.read_by,
                                        options.run.roles.spec_training());
   if (!parsed.ok()) return Refused(parsed.status());
   const std::optional<job::Program>& program = parsed->training.program;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/job/dist_training.h"
-#include "services/job/runs_on.h"
+#include "services/job/read_by.h"
 #include "services/process/child_process.h"
 #include "services/runner/run/role.h"
 #include "services/runner/run/site.h"

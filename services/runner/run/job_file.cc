@@ -33,13 +33,13 @@ void MakeAbsolute(Json* object, const char* key) {
 }  // namespace
 
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
-                                   job::RunsOn runs_on, job::SpecTraining training) {
+                                   job::ReadBy read_by, job::SpecTraining training) {
   ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(settings));
   if (path.empty()) {
-    return job::ParseJob("", kMinimalDocument, overrides, runs_on, training).While("without --file");
+    return job::ParseJob("", kMinimalDocument, overrides, read_by, training).While("without --file");
   }
   ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
-  return job::ParseJob(path, text, overrides, runs_on, training);
+  return job::ParseJob(path, text, overrides, read_by, training);
 }
 
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
@@ -78,7 +78,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   }
   // Parsed as the children will parse it, so that errors are found here.
   Result<job::ParsedJob> placed =
-      job::ParseJob(folder.JobFile(), result.json, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+      job::ParseJob(folder.JobFile(), result.json, {}, job::ReadBy::kRunOrRole, job::SpecTraining::kOptional);
   if (!placed.ok()) return std::move(placed).status();
   result.training = std::move(placed->training);
   return result;

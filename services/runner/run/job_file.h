@@ -20,7 +20,7 @@ struct RunJob {
 // Reads the document and applies the settings, each "path=value". All errors are the user's (exit code 64). With an
 // empty path, the settings are the whole spec, and the job's name is "program".
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
-                                   job::RunsOn runs_on = job::RunsOn::kLaptop,
+                                   job::ReadBy read_by = job::ReadBy::kRunOrRole,
                                    job::SpecTraining training = job::SpecTraining::kRequired);
 
 // Fills in all locations. Relative paths are relative to the working directory. Outputs and checkpoints go to

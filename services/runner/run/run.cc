@@ -308,7 +308,7 @@ struct Request {
 Result<Request> ReadRequest(const RunOptions& given) {
   RunOptions options = given;
   ASSIGN_OR_RETURN(job::ParsedJob document,
-                   ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training()));
+                   ReadJobFile(options.job_file, options.settings, options.read_by, options.roles.spec_training()));
   if (!options.roles.has_program() && document.training.program.has_value()) {
     RETURN_IF_ERROR(CheckScriptPlace(*document.training.program));
     std::error_code error;
@@ -354,7 +354,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   // A run that resumes from a checkpoint below output.uri does not need all files that the job started from. If a file
   // that it needs is missing, the trainers report it.
   if (!beginning->has_checkpoint && !options.roles.has_program()) {
-    const start_files::SharedWithTrainers shared{.local_files = options.runs_on == job::RunsOn::kLaptop,
+    const start_files::SharedWithTrainers shared{.local_files = options.read_by == job::ReadBy::kRunOrRole,
                                                  .credentials = true};
     const auto error = start_files::FindStartFileError(job->training, shared, stores->open_for_messages);
     if (error.has_value()) return Failed(error->exit_code, error->status.message());

@@ -21,7 +21,7 @@
 
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
-#include "services/job/runs_on.h"
+#include "services/job/read_by.h"
 #include "services/runner/run/commands.h"
 #include "services/runner/run/fleet.h"
 #include "services/runner/run/job_file.h"
@@ -32,7 +32,7 @@ namespace espalier::run {
 
 struct RunOptions {
   std::string command = "espalier run";  // the command before -f, for the message on how to resume
-  job::RunsOn runs_on = job::RunsOn::kLaptop;
+  job::ReadBy read_by = job::ReadBy::kRunOrRole;
   std::string job_file;               // empty (only with a user's program): `settings` are the whole document
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
