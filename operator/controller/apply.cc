@@ -305,6 +305,7 @@ Status Applier::Run(Round& round, const plan::DeleteSelf&) {
 }
 
 Status Applier::Run(Round& round, const plan::WriteProgress& action) {
+  round.subject = Describe(kube::kDistTrainings, round.job());
   const kube::ObjectMeta& meta = round.training.meta;
   const Result<kube::Json> written = WriteProgress(client_, meta, action.progress, /*based_on=*/"");
   if (written.ok()) {
@@ -321,6 +322,7 @@ Status Applier::Run(Round& round, const plan::WriteProgress& action) {
 }
 
 Status Applier::Run(Round& round, const plan::DryRunTemplates& action) {
+  round.subject = Describe(kube::kDistTrainings, round.job());
   const kube::ObjectMeta& meta = round.training.meta;
   ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, round.training, kFieldManager, pod_policy_));
   std::optional<std::chrono::seconds> lifetime;

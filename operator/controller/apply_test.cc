@@ -326,6 +326,7 @@ TEST_F(ApplyTest, RefusedFinalProgressDoesNotStopOtherActions) {
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_TRUE(applied->is_refused) << "tried again";
+  EXPECT_EQ(job.memory.FindRefusal(job.key, training.meta.uid)->child, "DistTraining " + job.key.name);
   EXPECT_TRUE(Stored().has_value());
 
   job.server.SetInterceptor(nullptr);
