@@ -1,6 +1,6 @@
-// The implementations of CredentialsSource for constant credentials, files and combinations. FileSource caches the
-// credentials for kReadInterval; if it cannot read them again, it keeps the earlier ones and logs only the first of
-// consecutive failures.
+// The implementations of CredentialsSource for constant credentials, for files, and for a token with a certificate.
+// FileSource caches the credentials for kReadInterval; if it cannot read them again, it keeps the earlier ones and logs
+// only the first of consecutive failures.
 #include <functional>
 #include <utility>
 

@@ -10,7 +10,7 @@
 
 namespace espalier::ctl::client {
 
-// Returns whether this is the apiVersion of v1 or v1beta1.
+// Returns whether `api_version` is client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1.
 bool IsExecApiVersion(std::string_view api_version);
 
 // Returns the JSON for the environment variable KUBERNETES_EXEC_INFO. A null `cluster` is left out. `interactive` is

@@ -16,7 +16,8 @@ Result<std::string> RequireVariable(const std::map<std::string, std::string>& en
   return value;
 }
 
-// Removes the brackets of an IPv6 address. The kubelet sets the variable without brackets; a user may set it with them.
+// Removes the brackets of an IPv6 address. The kubelet sets KUBERNETES_SERVICE_HOST without brackets; a user may set it
+// with them.
 std::string RemoveBrackets(const std::string& host) {
   const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   return has_brackets ? host.substr(1, host.size() - 2) : host;

@@ -1,8 +1,8 @@
 // Each action is one or more requests with preconditions. The uid in an applied object makes the update fail with a
 // conflict if the child was deleted. The resourceVersion in the status write makes it fail if the DistTraining has
 // changed since it was read. The uid in a deletion protects a new object of the same name. Before the first deletion of
-// a plan, the DistTraining is read from the API server, because a cache may be minutes behind. Refusals (errors that a
-// retry alone does not resolve) are stored in JobMemory for the next plan.
+// a plan, the DistTraining is read from the API server, because a cache may be minutes behind. Refusals (403, 422, an
+// unreachable webhook, a taken name) are stored in JobMemory for the next plan.
 #include "operator/controller/apply.h"
 
 #include <utility>
@@ -34,8 +34,8 @@ std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key)
   return std::string(resource.kind) + " " + key.name;
 }
 
-// Returns the reason of a refusal, or "" for other errors. AlreadyExists comes from HandleExisting, MakeAuthority or
-// MakeLeaf: an object of another owner has the name.
+// Returns the reason of a refusal, or "" for other errors. AlreadyExists comes from HandleExisting or the functions of
+// job_certificates.h: an object of another owner has the name.
 std::string RefusalReason(const Status& status) {
   if (kube::IsWebhookUnreachable(status)) return "WebhookOutOfReach";
   const StatusCode code = status.code();
@@ -167,7 +167,7 @@ Status Applier::CreateOrUpdate(Round& round, const plan::ApplyChild& action) {
   const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
   round.subject = Describe(*action.resource, key);
   if (action.uid.empty()) return CreateChild(round, action, key);
-  // If the object is gone, the uid makes this a Conflict instead of creating a new object.
+  // If the object is gone, the uid makes the apply fail with a conflict; otherwise it would create a new object.
   ASSIGN_OR_RETURN(const kube::Json written, client_.Apply(*action.resource, action.object, MakeForcedApplyOptions()));
   RecordWrite(round, *action.resource, written);
   return Status();

@@ -7,7 +7,8 @@
 // before a deletion. The stale guard records each write.
 //
 // Caches find children by their labels. If another writer has removed the labels of a child, the caches do not show the
-// child, and the plan creates it again. Apply then restores the labels of the existing object instead.
+// child, and the plan contains an action that creates it. Apply then restores the labels of the existing object instead
+// of creating one.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// First the pod policy is applied to the finished templates and to every role's part of the document, then each child
-// is sent as a server-side apply with dryRun. The API server's errors name fields of the child (spec.template.spec...),
-// not of the document. ToDocumentPath converts such a path: to a field of the role if that field sets the value, else
-// to a field of the role's template.
+// First the finished templates and every role's part of the document are checked against the pod policy, then each
+// child is sent as a server-side apply with dryRun. The API server's errors name fields of the child
+// (spec.template.spec...), not of the document. ToDocumentPath converts such a path: to a field of the role if that
+// field sets the value, else to a field of the role's template.
 #include "operator/controller/dry_run.h"
 
 #include <algorithm>
@@ -63,9 +63,9 @@ std::optional<api::Role> FindRole(const kube::Json& child) {
 }
 
 // Returns all violations of the policy, one line each, so that the user sees all of them at once. The document's part
-// of every role is checked, even if the role has no pods now: if the role's image were later removed from the document,
-// status.images would keep it, and pods of the role would get it unchecked, because only images in the document are
-// checked.
+// of every role is checked, even if the role has no pods now. Otherwise a user could evade the policy: status.images
+// keeps the role's image after it was removed from the document, and later pods of the role would get this image
+// unchecked, because only images in the document are checked.
 Result<std::string> FindPolicyViolations(client::ApiClient& client, const plan::DryRunTemplates& action,
                                          const api::DistTraining& training, const PodPolicy& policy) {
   const ReadSecretLabels read_labels =
@@ -258,7 +258,7 @@ std::string TranslateToDocument(const kube::Json& child, const api::DistTraining
   const size_t end = FindPathEnd(message, at);
   const std::string path =
       ToDocumentPath(child, training, *role, message.substr(at + kTemplate.size(), end - at - kTemplate.size()));
-  // The message was: strict decoding error: unknown field "spec.template.spec.foo"
+  // The path is in quotes in messages such as: strict decoding error: unknown field "spec.template.spec.foo"
   if (end < message.size() && message[end] == '"') return path + ": unknown field";
   const size_t reason = message.find_first_not_of(": ", end);
   return path + ": " + (reason == std::string::npos ? message : message.substr(reason));

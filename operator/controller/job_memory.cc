@@ -1,7 +1,8 @@
 // One entry per job. An entry belongs to a uid: a job that was deleted and created again under the same name starts
 // with an empty entry. Certificates, events and flavors in it each have an expiry time, which is checked when they are
-// read; expired events are removed when new ones are stored. A dry run becomes due instead of expiring. Refusals, and
-// names that are taken by objects of other owners, do not expire.
+// read; expired events are removed when new ones are stored. A dry run does not expire: after its lifetime it is
+// returned with is_due set, which means that it must be repeated. Refusals, and names that are taken by objects of
+// other owners, do not expire.
 #include "operator/controller/job_memory.h"
 
 #include <algorithm>

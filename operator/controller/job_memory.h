@@ -1,6 +1,6 @@
 // A cache of the API server's responses that no informer delivers: certificates, events, flavors, dry runs, refusals
-// and taken names. With it, not every reconcile of a job sends the same requests. If a response is missing, the next
-// reconcile that needs it sends the request again.
+// and taken names. Later reconciles of a job use the stored responses instead of sending the same requests. If a
+// response is missing, the next reconcile that needs it sends the request again.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ inline constexpr std::chrono::minutes kCertificatesLifetime{10};
 // the stored messages.
 inline constexpr std::chrono::seconds kEventsLifetime = plan::kMinEventReadInterval - std::chrono::seconds(1);
 
-// How long the contents of a ResourceFlavor are valid. The names of the flavors of an admitted Workload never change.
+// How long the contents of a ResourceFlavor are valid.
 inline constexpr std::chrono::minutes kFlavorsLifetime{10};
 
 // Facts about the Secrets with certificates: dates and fingerprints, never contents.
@@ -43,8 +43,7 @@ class JobMemory {
   // Returns nullopt if no valid facts are stored, or if they were stored before `read_since`.
   std::optional<Certificates> FindCertificates(const kube::ObjectKey& job, const std::string& uid,
                                                std::optional<kube::WallTime> read_since = std::nullopt);
-  // Adds the facts about a new certificate. Does nothing if the facts about the job's other certificates are not
-  // stored.
+  // Adds the facts about a new certificate. Does nothing if no facts about certificates of the job are stored.
   void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
                     const resources::CertificateFacts& facts);
   void ForgetCertificates(const kube::ObjectKey& job);
@@ -68,8 +67,8 @@ class JobMemory {
                       std::optional<std::chrono::seconds> lifetime = std::nullopt);
   std::optional<plan::Observed::DryRun> FindDryRun(const kube::ObjectKey& job, const std::string& uid);
 
-  // Stores the API server's refusal of an action of the last plan; nullopt: no action was refused. Returns whether the
-  // refusal differs from the stored one; if only numbers in the message differ, it does not.
+  // Stores the API server's refusal of an action of the last plan; nullopt: no action was refused. Keeps the stored
+  // refusal and returns false if the new one is equal or differs only in numbers in the message.
   bool RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
                        std::optional<plan::Observed::Refusal> refusal);
   std::optional<plan::Observed::Refusal> FindRefusal(const kube::ObjectKey& job, const std::string& uid);

@@ -151,8 +151,8 @@ Status ReadPriority(client::ApiClient& client, const std::string& name, plan::Ob
   return Status();
 }
 
-// Returns the name of the Secret with those of `wanted.keys` that the Secret lacks, or without keys if there is no such
-// Secret. Returns nullopt if the Secret has all keys.
+// Returns nullopt if the Secret has all of `wanted.keys`. Otherwise returns its name and the keys that it lacks; no
+// keys if the Secret does not exist.
 std::optional<plan::Observed::MissingSecret> FindMissingKeys(const SecretReference& wanted,
                                                              const std::optional<kube::Json>& secret) {
   if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};

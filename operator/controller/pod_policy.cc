@@ -51,8 +51,8 @@ class Finder {
     }
   }
 
-  // `in_secret` and `in_image` say whether `json` is the value of a field for a Secret and of a field for an image. An
-  // item of an array counts as the value.
+  // `in_secret`: `json` is the value of a field for a Secret. `in_image`: `json` is the value of a field `image`. An
+  // item of an array counts as the value of the array's field.
   void Walk(const Json& json, const std::string& path, bool in_secret, bool in_image) {
     if (json.is_array()) {
       for (size_t i = 0; i < json.size(); ++i) {

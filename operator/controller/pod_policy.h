@@ -36,8 +36,9 @@ struct PodPolicy {
   bool allows_everything() const { return !service_accounts && !images && secret_label.empty() && !scripts; }
 };
 
-// Returns whether the policy allows the image or the source of the script.
+// Returns whether the policy allows the image.
 bool AllowsImage(const PodPolicy& policy, const std::string& image);
+// Returns whether the policy allows the source of the script.
 bool AllowsScript(const PodPolicy& policy, const job::Script& script);
 
 // A reference to a service account, image or Secret, which a policy can forbid.
@@ -48,7 +49,7 @@ struct PodReference {
   std::string path;  // of the field, relative to the JSON that was searched: "containers[0].image"
 };
 // Returns all references in a pod spec or a part of a document. References are found by field names, so that they are
-// also found in kinds of volumes that this program does not know.
+// also found in kinds of volumes that the operator does not know.
 std::vector<PodReference> FindPodReferences(const kube::Json& json);
 
 // Returns the labels of a Secret in the job's namespace, or nullopt if no Secret has that name.

@@ -1,7 +1,7 @@
 // A thread wakes at each interval and polls the running jobs, together with up to num_threads - 1 other threads. A poll
 // is a plain HTTP request to a pod IP, which another pod may have by now, so a response counts only if it contains this
 // job's uid and incarnation. A write has the cached resourceVersion as precondition, so that it does not overwrite the
-// final progress of a trainer that has ended meanwhile.
+// final progress (plan/final_progress.h) of a job that has succeeded meanwhile.
 #include "operator/controller/progress.h"
 
 #include <algorithm>
@@ -130,7 +130,7 @@ void ProgressPoller::PollOnce() {
   std::erase_if(trainings, [](const auto& one) {
     return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
   });
-  ForgetOtherJobs(trainings);
+  ForgetJobsExcept(trainings);
   // Several threads poll, so that a trainer that does not respond does not delay all other polls by its timeout.
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -191,7 +191,7 @@ bool ProgressPoller::TryBeginWrite(const TrainingRecord& training, const api::Pr
   return true;
 }
 
-void ProgressPoller::ForgetOtherJobs(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
+void ProgressPoller::ForgetJobsExcept(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
   MutexLock lock(&mutex_);
   std::map<kube::ObjectKey, Written> kept;
   for (const auto& training : trainings) {

@@ -1,5 +1,6 @@
 // Polls rank 0 of each running job for its progress and writes it to status.progress with a separate field manager.
-// Best effort: no plan depends on the progress, and a failed poll leaves the status unchanged.
+// Best effort: a failed poll leaves the status unchanged. The final progress does not depend on polls
+// (plan/final_progress.h).
 #pragma once
 
 #include <functional>
@@ -20,8 +21,8 @@ struct ProgressOptions {
   int num_threads = 4;
 };
 
-// Parses the /status document of a trainer. Returns InvalidArgument if the document does not come from the current
-// incarnation of this job (another pod may have the address by now), or if it has no progress yet.
+// Parses the /status document of a trainer. Returns InvalidArgument if the document does not come from the job and
+// incarnation of `training` (another pod may have the address by now), or if it has no progress yet.
 Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now);
 
 // Returns the pod of rank 0 of the job's incarnation if it is running, or null.
@@ -37,7 +38,7 @@ class ProgressPoller {
   ~ProgressPoller();
 
   void Start();
-  void Stop();  // waits for the requests and writes in progress
+  void Stop();  // waits for the requests and writes that have begun
   // Polls every job in phase Training once, except jobs with a program and jobs of other controllers. Returns when all
   // requests have been answered or have failed.
   void PollOnce();
@@ -52,7 +53,7 @@ class ProgressPoller {
   // Returns whether the progress should be written now, and if so, records it as written.
   bool TryBeginWrite(const TrainingRecord& training, const api::Progress& progress);
   void ForgetWrite(const kube::ObjectKey& job);
-  void ForgetOtherJobs(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
+  void ForgetJobsExcept(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
 
   client::ApiClient& client_;
   const Caches& caches_;

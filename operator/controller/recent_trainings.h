@@ -20,8 +20,9 @@ class RecentTrainings {
  public:
   explicit RecentTrainings(size_t capacity = 256) : capacity_(capacity) {}
 
-  // Returns `record` parsed by ParseDistTraining, with its errors. For the same record as in the job's previous call,
-  // returns the same object; for a record with the same spec, parses only the other fields.
+  // Returns `record` parsed by ParseDistTraining, with its errors. While the job's DistTraining is kept: for the same
+  // record as in the previous call, returns the same object; for another record with the same spec, parses only the
+  // other fields.
   Result<std::shared_ptr<const api::DistTraining>> Read(const std::shared_ptr<const TrainingRecord>& record);
   void Forget(const kube::ObjectKey& job);
   size_t size();

@@ -1,4 +1,4 @@
-// Fuzzes DistTraining documents of users, parsed for a laptop and for a cluster.
+// Fuzzes DistTraining documents of users, parsed as `espalier run` and as the operator parse them.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Errors of an API server (metav1.Status), and their conversion to Status.
+// Errors of an API server (metav1.Status, below "Status object"), and their conversion to espalier::Status.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct ApiError {
   };
   int code = 0;         // HTTP status code
   std::string reason;   // "NotFound", "AlreadyExists", "Conflict", "Expired", "Invalid", "Forbidden", ...
-  std::string message;  // from the server, cut at 4 KiB
+  std::string message;  // of the Status object, cut at 4 KiB; without one: see ParseApiError
   std::vector<Cause> causes;
   std::optional<std::chrono::seconds> retry_after;
   std::string continue_token;  // metadata.continue: set in a 410 response to a paged list

@@ -36,9 +36,9 @@ enum class ObjectsIn {
   kEvent,  // in "object" of a watch event
   kList    // in "items" of a list
 };
-// Like ParseJson without managedFields, but drops values that nest deeper than kMaxJsonDepth (an array leaves them out,
-// an object has null instead); NestsTooDeep then returns true for the API object that contained them. Such objects can
-// exist if their resource keeps unknown fields. If one were an error, it would make the whole list unreadable.
+// Like ParseJson with ManagedFields::kDrop, but drops values that nest deeper than kMaxJsonDepth (an array leaves them
+// out, an object has null instead). NestsTooDeep then returns true for the API object that contained them. Such objects
+// can exist if their resource keeps unknown fields. If one were an error, it would make the whole list unreadable.
 Result<Json> ParseObjects(std::string_view text, ObjectsIn objects_in);
 // Returns whether ParseObjects dropped values of the object because they nest too deep.
 bool NestsTooDeep(const Json& object);

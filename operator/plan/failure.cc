@@ -16,7 +16,7 @@
 namespace espalier::ctl::plan {
 namespace {
 
-constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
+constexpr int kSignalBase = 128;  // shells and the kubelet report a death by signal N as exit code kSignalBase + N
 
 constexpr FailureRule kByMemory{CauseRank::kMemory, Retry::kCounted}, kByError{CauseRank::kError, Retry::kCounted},
     kByCredentials{CauseRank::kCredentials, Retry::kCounted}, kByDisruption{CauseRank::kDisruption, Retry::kNotCounted},

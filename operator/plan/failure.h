@@ -12,8 +12,8 @@
 // A pod with the condition DisruptionTarget counts as disrupted, whatever it reported, if it has failed, or if its
 // deletion was requested and its program has not succeeded. If the deletion of any other pod was requested before it
 // ended, SIGTERM may have caused its failure. The failure then counts as 75 with the lowest of all ranks. Failures that
-// SIGTERM does not cause keep their rank: 64, 65, OOMKilled and NodeLost, or for a user's program only OOMKilled and
-// NodeLost. A pod whose deletion was requested and whose program still runs also counts as 75 with the lowest rank.
+// SIGTERM does not cause keep their rank: OOMKilled, NodeLost and, unless the pod runs a user's program, 64 and 65. A
+// pod whose deletion was requested and whose program still runs also counts as 75 with the lowest rank.
 //
 // A container whose end was not observed was lost with its node, for example in a reboot. That also holds if the
 // deletion of its pod was requested: the peers of the pod noticed the loss first and ended with 74, and then the Job
@@ -61,7 +61,7 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> FindPermanentFailure(std::span<const kube::Pod* const> pods);
 
 // Returns whether the failure may be only a consequence of another pod's failure, which that pod may still report.
-// Such failures are 74, SidecarFailed, and the 75 with the lowest rank as which a requested deletion counts.
+// Such failures are 74, SidecarFailed, and failures that count as 75 with the lowest rank (top of this file).
 bool IsSecondary(const Failure& failure);
 
 // Returns whether the failure is 77 because of a certificate of the process or of a peer. 77 because of credentials of

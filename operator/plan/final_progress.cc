@@ -1,5 +1,6 @@
-// The last poll during training does not contain the final progress. The termination message of rank 0 contains it, and
-// is available as long as the pod exists.
+// While trainers run, the operator polls rank 0 for its progress (controller/progress.h). The last poll does not
+// contain the final progress. The termination message of rank 0 contains it, and is available as long as the pod
+// exists.
 
 #include "operator/plan/final_progress.h"
 

@@ -14,7 +14,7 @@ bool HasRunningPods(const JobRun& run) {
 }
 
 // Returns whether pods of the run's Job still run although the Job is gone: another client has deleted it.
-bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunningPods(run); }
+bool HasPodsWithoutJob(const JobRun& run) { return run.job == nullptr && HasRunningPods(run); }
 
 }  // namespace
 
@@ -22,7 +22,7 @@ JobStart DeleteOtherJobs(PlanBuilder& builder, const std::map<int64_t, JobRun>& 
   bool is_clear = true;
   for (const auto& [other, run] : runs) {
     if (other == number) {
-      is_clear = is_clear && !HasForeignPods(run);
+      is_clear = is_clear && !HasPodsWithoutJob(run);
       continue;
     }
     for (const kube::Pod* pod : run.pods) {

@@ -51,9 +51,9 @@ PartitionerResult ReadPartitionerMessages(const JobRun& run) {
   return result;
 }
 
-// Returns how long after the completion of a Job its result counts as lost. If the caches still show a running pod,
-// they are stale, and the pod's next watch event brings the result. The time is then long, because the event may come
-// late, but limited, because it may never come.
+// Returns how long to wait for the result of a Job after its completion, before the result counts as lost. If the
+// caches still show a running pod, they are stale, and the pod's next watch event brings the result. The wait is then
+// long, because the event may come late, but limited, because it may never come.
 std::chrono::seconds ResultTimeout(const JobRun& run) {
   const bool result_may_arrive =
       std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });

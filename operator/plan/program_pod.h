@@ -19,7 +19,7 @@ inline constexpr std::chrono::seconds kHeldPodGrace{30};
 
 // Returns whether `container` runs the program of the pod's role, or, in a pod without a role label, of any role.
 bool IsProgramContainer(const kube::Pod& pod, const kube::ContainerState& container);
-// Returns whether `container` is the program container that is named after the role.
+// Returns whether `container` is program container 0, which is named after the role without a number.
 bool IsFirstProgramContainer(const kube::Pod& pod, const kube::ContainerState& container);
 
 // Returns whether the phase is terminal or all program containers have ended, even if other containers still run.
@@ -47,7 +47,7 @@ int64_t CountReady(const JobRun& run);
 // a pod was requested before its programs ended.
 bool HasSucceededDespiteOthers(const JobRun& run);
 // Returns whether the Job controller has failed the Job or is about to (FailureTarget), a program has failed in a held
-// pod, or a pod has partly failed. Pods of a suspended Job do not count.
+// pod, or HasPartlyFailed is true of a pod. Pods of a suspended Job do not count.
 bool IsFailing(const JobRun& run);
 // Returns whether no program runs any more and at least one pod is held.
 bool IsHeldOnlyByOtherContainers(const JobRun& run);

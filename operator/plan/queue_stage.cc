@@ -1,6 +1,6 @@
-// The Workload follows the job as in Kueue's jobframework: it is created when no pod is left and quota is wanted. While
-// no quota is reserved, its pod sets are updated; once quota is reserved, the Workload is replaced if the pod sets
-// change. If the document gets fewer trainers, the Workload is not replaced: the quota of the trainers that are no
+// The Workload follows the job as in Kueue's jobframework: it is created when the job needs quota and has no pods.
+// While no quota is reserved, its pod sets are updated; once quota is reserved, the Workload is replaced if the pod
+// sets change. If the document gets fewer trainers, the Workload is not replaced: the quota of the trainers that are no
 // longer needed is given back when their pods have ended, like the quota of the partitioners. An eviction first
 // suspends the job (quota.h), which saves a checkpoint; when no pod is left, the quota is released, and Kueue queues
 // the Workload again. The Workload of a job that is suspended by its document is deleted, because it would hold quota.
@@ -75,7 +75,8 @@ void Submit(PlanBuilder& builder) {
   ReportWaiting(builder, kPending, "Workload " + name + " is being put into the queue " + queue_name);
 }
 
-// Returns why the Workload is not admitted: the message of its condition, if it has one.
+// Returns why the Workload is not admitted: the message of its False condition QuotaReserved or Admitted, if there is
+// one.
 std::string PendingMessage(const kube::QueuedWorkload& workload) {
   const std::string name = "Workload " + workload.meta.key.name;
   if (!workload.active) return name + " is deactivated: set its spec.active to true to queue it again";

@@ -32,9 +32,8 @@ const kube::QueuedWorkload* FindWorkload(const api::DistTraining& training, cons
 // Returns whether the Workload's queue, time limit or pod sets differ from those of the resource as it is now. Returns
 // false until the resource's current generation is accepted. While quota is reserved, Kueue does not allow changes of
 // pod sets. If the document then asks for another number of trainers, the Workload is outdated only if the quota that
-// it has not given back is not enough for the document's number. If the document sets minReplicas, quota for
-// minReplicas trainers is enough, as long as no quota of trainers was given back and the document has at most as many
-// trainers as the Workload.
+// it still has is too small for that number. If the document sets minReplicas, quota for minReplicas trainers is
+// enough, as long as no quota of trainers was given back and the document has at most as many trainers as the Workload.
 bool IsOutdated(const kube::QueuedWorkload& workload, const api::DistTraining& training, const api::Status& status,
                 const Observed& seen);
 

@@ -24,7 +24,7 @@ std::string ConfigMapName(const Context& context) {
 
 std::string PodIndexField() { return "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']"; }
 
-// The thread counts are variables, because the math library reads them when it is loaded.
+// The thread counts are environment variables, because the math library reads them when it is loaded.
 void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
   const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
   pod->Variable("OMP_NUM_THREADS", threads).Variable("MKL_NUM_THREADS", threads);
@@ -69,7 +69,7 @@ RolePod EspalierTrainerPod(const Context& context) {
   AddRank(context, &pod);
   pod.Variable("ESPALIER_WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
-      // Rank 0 listens on an address, not on its own DNS name, which it might not be able to resolve yet.
+      // All addresses, not rank 0's DNS name: rank 0 might not be able to resolve it yet.
       .Listen("ESPALIER_RING_LISTEN")
       .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
       .Variable("ESPALIER_OUTPUT", run)
@@ -96,7 +96,7 @@ RolePod UserProgramPod(const Context& context, const job::Program& program) {
       .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
       // The first incarnation has nothing to resume from: a job that is created again has another folder.
       .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never")
-      // Variables that torch.distributed.init_process_group reads.
+      // Variables that torch.distributed.init_process_group reads, and LOCAL_RANK as torchrun sets it.
       .VariableOfPod("RANK", PodIndexField())
       .Variable("WORLD_SIZE", std::to_string(CountTrainers(context)))
       .Variable("LOCAL_RANK", "0")

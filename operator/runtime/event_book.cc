@@ -1,7 +1,7 @@
-// A series is being written, or due (in queue_), or idle (all occurrences are written). Schedule is the only place that
-// changes queue_ and num_urgent_, and by_time_ finds idle series to remove. After a failed write that may be retried,
-// the series is due again after a delay, which grows with each failure; after any other failure it is removed. A failed
-// patch of an Event that has expired in the cluster is retried at once, as a create.
+// A series is being written, or waits in queue_ for its due time, or is idle (all occurrences are written). Schedule is
+// the only place that changes queue_ and num_urgent_, and by_time_ finds idle series to remove. After a failed write
+// that may be retried, the series waits in queue_ for a delay that grows with each failure; after any other failure it
+// is removed. A failed patch of an Event that has expired in the cluster is retried at once, as a create.
 #include "operator/runtime/event_book.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ bool EventBook::Record(const kube::Resource& resource, const kube::ObjectMeta& a
     ++series.count;
     series.last_at = at;
     series.last_seen = now;
-    // A series whose last write failed stays due at the time of the retry.
+    // If the last write of the series failed, the due time stays that of the retry.
     if (series.tries == 0) Schedule(known->second, &series, DueTime(series, now));
     return true;
   }

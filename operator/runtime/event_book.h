@@ -1,6 +1,7 @@
 // Keeps the Events of the process as series and decides which requests have to be sent for them. No I/O, no clock. It
 // differs from client-go's tools/events in one point: events with different notes are separate series. A series keeps
-// its first note forever, so a shared one would still show "Job cora-trainer-1" when cora-trainer-2 runs.
+// its first note forever: if events with different notes shared a series, it would still show "Job cora-trainer-1" when
+// cora-trainer-2 runs.
 //
 //   first occurrence      create the Event
 //   second occurrence     patch: series {count: 2, lastObservedTime}
@@ -62,7 +63,8 @@ class EventBook {
   // report the result with OnWritten or OnFailed.
   std::optional<Write> NextWrite(Due due, SteadyTime now);
   void OnWritten(const Write& write, SteadyTime now);
-  // Schedules a retry and returns true, or removes the series and returns false if no retry is allowed.
+  // Schedules a retry and returns true. If the error is permanent or the write has failed kMaxTries times in
+  // succession, removes the series and returns false.
   bool OnFailed(const Write& write, const Status& status, SteadyTime now);
 
   // Returns when the next request is due, or nullopt if none is queued.

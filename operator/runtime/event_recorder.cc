@@ -34,7 +34,7 @@ void EventRecorder::WriteDue() {
   }
 }
 
-// Returns false if there is nothing to write.
+// Returns false if there is nothing to write, or with kNow if the recorder is stopping.
 bool EventRecorder::WriteNext(EventBook::Due due) {
   std::optional<EventBook::Write> write;
   {

@@ -25,7 +25,8 @@ class Informer {
   bool WaitForSync(Deadline deadline) { return list_watch_.WaitForSync(deadline); }
   // Like WaitForSync, but also returns false as soon as a list has failed; last_error() gives the reason.
   bool WaitForFirstList(Deadline deadline) { return list_watch_.WaitForFirstList(deadline); }
-  // Returns the newest resourceVersion that the sink has seen; stale_guard.h compares it with that of writes.
+  // Returns the newest resourceVersion that the sink has seen; stale_guard.h compares it with the versions that writes
+  // returned.
   std::string resource_version() const { return list_watch_.resource_version(); }
   // Returns the error of the last list or watch, or "" if it succeeded or is open.
   std::string last_error() const { return list_watch_.last_error(); }

@@ -1,8 +1,8 @@
 // One thread tries to take or renew the Lease (Try) by a write with the resourceVersion of the last read: if two
 // processes write at the same time, one of them gets a conflict. A second thread checks the renew deadline, because the
-// first may hang in a request. A term starts when the request is sent, not when the response arrives, because the
-// server may have stored the Lease long before the response. Roles change under mutex_; requests, `lost` and logging
-// run without it.
+// first may hang in a request. Each successful write starts a term of the leader, which lasts for renew_deadline. The
+// term starts when the request is sent, not when the response arrives, because the server may have stored the Lease
+// long before the response. Roles change under mutex_; requests, `lost` and logging run without it.
 #include "operator/runtime/leader_election.h"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 }  // namespace
 
 // The first try starts retry_period after the last renewal, and the second try must end before renew_deadline has
-// passed since that renewal. If the second try starts when the first one has timed out, this gives the first argument
-// of min; if the second try starts retry_period after the start of the first one, this gives the second argument.
+// passed since that renewal. The first argument of min is the limit if the second try starts when the first one has
+// timed out; the second argument is the limit if the second try starts retry_period after the start of the first one.
 std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
   return std::min((options.renew_deadline - options.retry_period) / 2,
                   options.renew_deadline - 2 * options.retry_period);
@@ -112,7 +112,7 @@ Status LeaderElector::Try() {
   }
   Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
   if (lease.status().code() == StatusCode::kNotFound) {
-    // The Lease was deleted, perhaps unnoticed by its holder: wait until the last term seen has ended.
+    // The Lease was deleted, perhaps unnoticed by its holder: wait until the Lease as last seen could be taken.
     const bool is_free = !known.ok() || IsAvailable(*known);
     return is_free ? Create() : Status();
   }
@@ -164,7 +164,7 @@ void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTi
     observed_at_ = clock_.Now();
     if (role_ != Role::kFollower && role_ != Role::kLeader) return;
     renewed_at_ = sent_at;
-    // If the response comes so late that the term is over, the next try renews it.
+    // If the response comes so late that the term is over, the next try renews the Lease.
     if (role_ == Role::kLeader || clock_.Now() - sent_at >= options_.renew_deadline) return;
     role_ = Role::kLeader;
     leads_.Set(1);

@@ -1,8 +1,8 @@
 // Elects one of several processes as leader with a Lease (client-go's tools/leaderelection). The leader renews the
-// Lease. Another process takes the Lease after it has seen no change of it, by its own monotonic clock, for its
-// `lease_duration` or for the duration that the Lease states (of which at most 1 h counts), whichever is longer. A
-// Lease without a holder is taken at once. The points in time in the Lease are informational: clocks of different
-// machines are not compared.
+// Lease. Another process takes the Lease if the Lease has not changed for the `lease_duration` of that process or for
+// the duration that the Lease states (of which at most 1 h counts), whichever is longer. The process measures this time
+// from the last change that it saw, by its own monotonic clock. A Lease without a holder is taken at once. The points
+// in time in the Lease are informational: clocks of different machines are not compared.
 //
 //   leader     starts measuring just before it sends a renewal; stops leading renew_deadline later (`lost` is called)
 //   others     start measuring just after they saw the Lease change; take the Lease lease_duration later
@@ -81,8 +81,8 @@ class LeaderElector {
   // Stops the threads and releases the Lease if held, so that the next leader need not wait. Call it after all work has
   // stopped. Idempotent.
   void StopAndRelease();
-  // For /livez. Returns whether the last renewal is younger than lease_duration plus `grace`, if this process leads or
-  // has lost the Lease. Returns true for a process that has never led or has stopped.
+  // For /livez. If this process leads or has lost the Lease, returns whether the last renewal is younger than
+  // lease_duration plus `grace`. Otherwise (it has never led, or has stopped) returns true.
   bool IsHealthy(std::chrono::nanoseconds grace) const;
 
  private:

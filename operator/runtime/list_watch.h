@@ -20,8 +20,9 @@ struct InformerOptions {
   const kube::Resource* resource = nullptr;
   std::string name_space;  // "": all
   std::string label_selector;
-  // The server ends a watch after a random time between min_watch and max_watch. The connection counts as dead if the
-  // watch has not ended `idle_grace` after that time, or `idle_grace` after the last event if that is later.
+  // The server ends a watch after a time that the client draws at random between min_watch and max_watch. If the watch
+  // is still open `idle_grace` after that time or after the last event, whichever is later, the connection counts as
+  // dead.
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   std::chrono::seconds idle_grace{5};

@@ -7,11 +7,12 @@
 //   watch ended                              watch from the newest version; with a delay after an error, or if it ended
 //                                            without an event within kVeryShortWatch
 //   no connection, 429, 5xx, 401, 403        the same watch, with a delay: a new list would add load
-//   410 as status or as ERROR event          list immediately: an expired version is normal; with a delay if the next
-//                                            version expires before a watch has lasted for kHealthyWatch
-//   504 ResourceVersionTooLarge              list: this server is behind the server of the previous request
-//   a line that is too long                  list: the watch would receive it again
-//   400, 404, unknown errors                 list
+//   410 as status or as ERROR event          list immediately: an expired version is normal; with a delay if the
+//                                            version of the new list expires too, before a watch has lasted for
+//                                            kHealthyWatch
+//   504 ResourceVersionTooLarge              list, with a delay: this server is behind that of the previous request
+//   a line that is too long                  list, with a delay: the same watch would receive the line again
+//   400, 404, unknown errors                 list, with a delay
 //   ERROR event with 429, 5xx, 401 or 403,   the same watch, with a delay; list after kMaxErrorEvents such events or
 //   or only lines that cannot be parsed      kMaxGarbledWatches such watches in a row
 //

@@ -1,5 +1,5 @@
 // The document's structural schema (OpenAPI v3 for CustomResourceDefinitions), made from the table that the parser uses
-// (services/job/fields/field_table.h), so that the two cannot differ.
+// (services/job/fields/field_table.h), so that schema and parser cannot differ in what the table describes.
 //
 //   FieldSpec      schema
 //   required       in `required` of its object

@@ -1,8 +1,8 @@
-// Rules on changes of a document. Once a job is accepted or has started, only the numbers of trainers (replicas,
-// minReplicas, maxReplicas), labels, annotations, scheduling, and runPolicy without managedBy may change. While it is
-// suspended (before or after the change), most fields of the roles may change too: in the request that resumes the job,
-// queueing controllers set the fields that decide where the pods run. In a job that is not accepted and has not
-// started, everything but managedBy may change.
+// Rules on changes of a document. Once a job is accepted or has started, only these may change: replicas, minReplicas
+// and maxReplicas of the trainers, the labels and annotations of the resource, scheduling, and runPolicy without
+// managedBy. If the old or the new document suspends the job, most fields of the roles may change too: in the request
+// that resumes the job, queueing controllers set the fields that decide where the pods run. In a job that is not
+// accepted and has not started, everything but managedBy may change.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {

@@ -53,7 +53,7 @@ std::vector<Rule> FieldRules() {
     if (field.type == job::FieldType::kUri) {
       rules.push_back(
           {field.path, kUriRule, "expected s3://bucket/prefix, or an absolute path under a volumeMount", ""});
-      // For a prefix of up to kMaxKeyBytes, the schema's limit on the length of the whole URI suffices.
+      // If the prefix may have kMaxKeyBytes, the schema's limit on the length of the whole URI suffices.
       if (field.max_prefix < job::kMaxKeyBytes) rules.push_back(PrefixRule(field));
     } else if (field.type == job::FieldType::kEndpoint) {
       rules.push_back({field.path, kEndpointRule, "expected " + DescribeExpected(field), ""});

@@ -1,7 +1,7 @@
-// The settings made here replace those of cpprestsdk: the certificate store is another one, and verification runs in
-// VerifyPeer, which does not call cpprestsdk's verify callback. Only SSL_VERIFY_NONE still has an effect if cpprestsdk
-// sets it. The expected name is a verify parameter of OpenSSL, and SNI is sent from an info callback at the start of
-// the handshake.
+// The settings made here replace those of cpprestsdk: SetAuthorities replaces the certificate store, and VerifyPeer
+// verifies the certificate without calling cpprestsdk's verify callback. One setting of cpprestsdk still has an effect:
+// SSL_VERIFY_NONE disables verification. The expected name is a verify parameter of OpenSSL, and SNI is sent from an
+// info callback at the start of the handshake.
 #include "operator/client/cpprest/tls_setup.h"
 
 #include <arpa/inet.h>

@@ -48,8 +48,8 @@ class Refusal {
 // server's certificate must contain the server's name or address in its subject alternative names; its subject is
 // ignored. A verify callback that is set later on an SSL of this context is not called, but SSL_VERIFY_NONE still
 // disables verification. If the server's certificate is refused, the reason is stored in `refusal`, which may be null.
-// Returns FailedPrecondition for CA certificates, client certificates and keys that cannot be used; messages do not
-// contain the key.
+// Returns FailedPrecondition for CA certificates, client certificates, keys and server names that cannot be used;
+// messages do not contain the key.
 Status SetUpTls(SSL_CTX* context, const TlsSettings& settings, std::shared_ptr<Refusal> refusal);
 
 }  // namespace espalier::ctl::client

@@ -24,9 +24,9 @@ Status AddHeader(web::http::http_headers& headers, const std::string& name, cons
   return {};
 }
 
-// Adds a header line for each value, such as each Impersonate-Group. The library stores one value per name and joins
-// several with commas; the API server would take "a,b" for the name of one group. Because the library writes values
-// unchanged, this function stores one value with line breaks, which becomes several header lines.
+// Adds one header line for each of `values`, the groups to impersonate. If several values are added under one name,
+// cpprest joins them with commas, and the API server takes "a,b" for the name of one group. cpprest writes a value
+// unchanged, so this function stores all header lines as one value with line breaks.
 Status AddHeaderLines(web::http::http_headers& headers, const std::string& name,
                       const std::vector<std::string>& values) {
   std::string lines;
