@@ -36,7 +36,7 @@ Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object) {
   record.incarnation = kube::IntegerAt(object, {"status", "incarnation"}).value_or(0);
   record.has_program = kube::Find(object, {"spec", "trainers", "program"}) != nullptr;
   const kube::Json* const spec = kube::Find(object, {"spec"});
-  record.is_ours = spec == nullptr || api::IsManagedByEspalier(*spec);
+  record.is_managed = spec == nullptr || api::IsManagedByEspalier(*spec);
   kube::Json kept = object;
   if (const auto meta = kept.find("metadata"); meta != kept.end() && meta->is_object()) {
     meta->erase("managedFields");

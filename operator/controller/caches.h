@@ -22,7 +22,7 @@ struct TrainingRecord {
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
   bool has_program = false;  // spec.trainers.program is set, so the trainers are not polled for progress
-  bool is_ours = true;       // false: another controller manages the job (runPolicy.managedBy)
+  bool is_managed = true;    // false: another controller manages the job (runPolicy.managedBy)
   size_t fingerprint = 0;    // hash of `object` without status.progress and resourceVersion
   std::string object;        // the whole resource as JSON, without managedFields and kubectl's last-applied annotation
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;

@@ -39,8 +39,8 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
 }
 
 void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingRecord* after) {
-  if (before != nullptr && !before->is_ours) before = nullptr;
-  if (after != nullptr && !after->is_ours) after = nullptr;
+  if (before != nullptr && !before->is_managed) before = nullptr;
+  if (after != nullptr && !after->is_managed) after = nullptr;
   if (before == nullptr && after == nullptr) return;
   if (before != nullptr) jobs_[ToPhaseLabel(jobs_, *before)].Add(-1);
   if (after != nullptr) jobs_[ToPhaseLabel(jobs_, *after)].Add(1);

@@ -128,7 +128,7 @@ void ProgressPoller::Stop() {
 void ProgressPoller::PollOnce() {
   std::vector<std::shared_ptr<const TrainingRecord>> trainings = caches_.trainings.All();
   std::erase_if(trainings, [](const auto& one) {
-    return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_ours;
+    return one->phase != api::ToString(api::Phase::kTraining) || one->has_program || !one->is_managed;
   });
   ForgetJobsExcept(trainings);
   // Several threads poll, so that a trainer that does not respond does not delay all other polls by its timeout.

@@ -11,7 +11,7 @@ AnswerCache::Answers::iterator AnswerCache::Erase(Answers::iterator entry) {
 void AnswerCache::Keep(const AppliedWrites::Number& change, Tensor answer) {
   MutexLock lock(&mutex_);
   for (auto ended = answers_.lower_bound({change.client_id, 0});
-       ended != answers_.end() && ended->first < Key(change.client_id, change.lowest_under_way);) {
+       ended != answers_.end() && ended->first < Key(change.client_id, change.lowest_in_flight);) {
     ended = Erase(ended);
   }
   const Key key(change.client_id, change.sequence);

@@ -15,7 +15,7 @@
 namespace espalier::server {
 
 // Keeps the response to a change until a later change of the same client shows that the client will not repeat the
-// earlier one (AppliedWrites::Number::lowest_under_way), or until newer responses need the space. Thread-safe.
+// earlier one (AppliedWrites::Number::lowest_in_flight), or until newer responses need the space. Thread-safe.
 class AnswerCache {
  public:
   static constexpr size_t kOverheadBytes = 256;  // bookkeeping overhead of one response

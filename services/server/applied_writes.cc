@@ -28,9 +28,9 @@ AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change, Deadline dead
 }
 
 AppliedWrites::Claim AppliedWrites::ClaimChange(Client& client, const Number& change) {
-  while (client.below < change.lowest_under_way) {
+  while (client.below < change.lowest_in_flight) {
     if (client.changes.empty()) {
-      client.below = change.lowest_under_way;
+      client.below = change.lowest_in_flight;
       break;
     }
     // The client has given up the change at the front, but a worker is still applying it. `change` must be retried

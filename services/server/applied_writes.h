@@ -38,7 +38,7 @@ class AppliedWrites {
   struct Number {
     uint64_t client_id = 0;
     uint64_t sequence = 0;          // more than 0
-    uint64_t lowest_under_way = 0;  // the client's lowest number in flight, at most `sequence`; 0: unknown
+    uint64_t lowest_in_flight = 0;  // the client's lowest number in flight, at most `sequence`; 0: unknown
   };
   enum class Claim {
     kTaken,     // the caller applies the change, then calls MarkApplied or MarkFailed

@@ -6,7 +6,7 @@
 namespace espalier::server {
 
 AppliedWrites::Number ToNumber(const tensor::v1::Change& change) {
-  return {change.client_id(), change.sequence(), change.lowest_under_way()};
+  return {change.client_id(), change.sequence(), change.lowest_in_flight()};
 }
 
 Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,

@@ -14,7 +14,7 @@ namespace espalier::client {
 // created it.
 class ChangeNumbers {
  public:
-  // Returns the identity of a new change, which is pending until End. Its lowest_under_way is the lowest pending
+  // Returns the identity of a new change, which is pending until End. Its lowest_in_flight is the lowest pending
   // sequence number: the server may forget all changes with lower numbers.
   tensor::v1::Change Begin() ABSL_LOCKS_EXCLUDED(mutex_) {
     tensor::v1::Change change;
@@ -22,7 +22,7 @@ class ChangeNumbers {
     MutexLock lock(&mutex_);
     change.set_sequence(next_);
     pending_.insert(pending_.end(), next_++);
-    change.set_lowest_under_way(*pending_.begin());
+    change.set_lowest_in_flight(*pending_.begin());
     return change;
   }
   // Ends a change: the caller sends no further message of it. Idempotent.
