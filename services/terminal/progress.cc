@@ -56,8 +56,10 @@ std::string DurationText(double seconds) {
 
 std::string CountText(double count) {
   constexpr std::array<const char*, 5> kSuffixes = {"", " k", " M", " G", " T"};
+  // Smaller counts print as at most "999" or "999.9".
+  constexpr double kCountLimit = 999.5, kDecimalLimit = 999.95;
   size_t suffix = 0;
-  while (count >= 1000 && suffix + 1 < kSuffixes.size()) {
+  while (count >= (suffix == 0 ? kCountLimit : kDecimalLimit) && suffix + 1 < kSuffixes.size()) {
     count /= 1000;
     ++suffix;
   }

@@ -44,6 +44,9 @@ TEST(ProgressTextTest, FormatsBarsDurationsAndCounts) {
   EXPECT_EQ(DurationText(7500), "2 h 5 min");
   EXPECT_EQ(CountText(999), "999");
   EXPECT_EQ(CountText(1'234'000), "1.2 M");
+  EXPECT_EQ(CountText(999.7), "1.0 k");
+  EXPECT_EQ(CountText(999'949), "999.9 k");
+  EXPECT_EQ(CountText(999'950), "1.0 M");
 }
 
 TEST(ProgressTest, PrintsFewLinesWithoutTerminal) {

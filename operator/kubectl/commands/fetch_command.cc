@@ -17,8 +17,6 @@
 namespace espalier::ctl::kubectl {
 namespace {
 
-std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
-
 // Returns a field of a Secret, or "" if it is missing. The value must not appear in a message.
 Result<std::string> SecretField(const kube::Json& secret, const std::string& name) {
   const std::string encoded = kube::StringAt(secret, {"data", name});
@@ -79,7 +77,8 @@ Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& pla
   options.stop_requested = [&] { return context.stop.stop_requested(); };
   options.progress = [&](const std::string& file, uint64_t present, uint64_t all) {
     const double fraction = all == 0 ? 1 : static_cast<double>(present) / static_cast<double>(all);
-    progress.Update(fraction, text::Printable(file) + " (" + BytesText(present) + " of " + BytesText(all) + ")");
+    progress.Update(fraction, text::Printable(file) + " (" + terminal::BytesText(present) + " of " +
+                                  terminal::BytesText(all) + ")");
   };
   return outputs::FetchOutputs(*place.store, place.prefix, options);
 }
@@ -88,8 +87,8 @@ std::string ReportText(const outputs::FetchReport& report, const std::string& fo
   std::string text;
   for (const std::string& file : report.files) text += folder + "/" + file + "\n";
   for (const auto& [what, reason] : report.not_written) text += "no " + what + ": " + reason + "\n";
-  text += Pluralize(report.files.size(), "file") + " with " + BytesText(report.bytes) + ", of which " +
-          BytesText(report.fetched_bytes) + " were fetched now; all match the checksums in the manifest\n";
+  text += Pluralize(report.files.size(), "file") + " with " + terminal::BytesText(report.bytes) + ", of which " +
+          terminal::BytesText(report.fetched_bytes) + " were fetched now; all match the checksums in the manifest\n";
   return text::Printable(text, text::Spacing::kKeepLinesTabs);
 }
 

@@ -93,14 +93,14 @@ Result<DType> DTypeFromDescr(const std::string& descr) {
     return InvalidArgument(what +
                            "arrays of Python objects (pickles) are not supported; save x.astype('float32') or 'int64'");
   }
-  if (!descr.empty() && descr[0] == '>')
-    return InvalidArgument(what + "big-endian arrays are not supported; save x.astype('<" + descr.substr(1, 8) + "')");
   if (kind == 'c') return InvalidArgument(what + "complex numbers are not supported");
   if (kind == 'U' || kind == 'S') {
     return InvalidArgument(what +
                            "text is not supported; save the numbers that numpy.unique(x, return_inverse=True) returns");
   }
   if (kind == 'M' || kind == 'm') return InvalidArgument(what + "dates are not supported; save x.astype('int64')");
+  if (!descr.empty() && descr[0] == '>')
+    return InvalidArgument(what + "big-endian arrays are not supported; save x.astype('<" + descr.substr(1, 8) + "')");
   return InvalidArgument(what + "expected bool, (u)int8 to (u)int64 or float16 to float64");
 }
 

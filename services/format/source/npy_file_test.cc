@@ -72,6 +72,7 @@ TEST(NpyFileTest, NamesUnsupportedTypes) {
   EXPECT_THAT(ErrorOfHeader(Dictionary("|O", "False", "(2,)")), HasSubstr("Python objects"));
   EXPECT_THAT(ErrorOfHeader(Dictionary("<c8", "False", "(2,)")), HasSubstr("complex"));
   EXPECT_THAT(ErrorOfHeader(Dictionary("<U4", "False", "(1,)")), HasSubstr("text is not supported"));
+  EXPECT_THAT(ErrorOfHeader(Dictionary(">U4", "False", "(1,)")), HasSubstr("text is not supported"));
   EXPECT_THAT(ErrorOfHeader(Dictionary("<M8[s]", "False", "(1,)")), HasSubstr("save x.astype('int64')"));
   EXPECT_THAT(ErrorOfHeader("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }"),
               HasSubstr("the dtype is a structure"));
