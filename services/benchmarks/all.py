@@ -55,7 +55,7 @@ def sampling_rows(output):
     for name, row in (("weighted, 1 thread", "weighted (F32)"), ("LABOR, 1 thread", "LABOR"),
                       ("temporal, 1 thread", "temporal"), ("temporal, last, 1 thread", "temporal, the last edges")):
         figure, _, _ = output.numbers(f"{name} {ceiling}")
-        slower, _ = output.numbers("uniform / this: # in edges, # in batches", behind=name)
+        slower, _ = output.numbers("uniform rate / this rate: # in edges/s, # in batches/s", behind=name)
         yield f"sampling, {row}, 1 thread", f"{slower} x slower than uniform", f"{figure} M edges/s"
 
 
@@ -95,7 +95,7 @@ def sparse_step_rows(output):
 
 def rpc_sparse_step_rows(output):
     ours, of_pass, touched = output.numbers(
-        "over RPC # M rows/s: # % of a prefetching pass over as many rows (# M rows/s)")
+        "over RPC # M rows/s: # % of a prefetching pass over the same number of rows (# M rows/s)")
     _, of_raw, raw = output.numbers("over RPC # M rows/s: # % of the same bytes over raw gRPC (# M rows/s)")
     yield "sparse Adagrad on a server, gradients over RPC", (
         f"{whole(of_raw)} % of raw gRPC, {whole(of_pass)} % of a prefetching pass in the client"), (

@@ -14,7 +14,7 @@ struct BenchGraphOptions {
   int64_t feature_width = 0;
   bool edge_weights = false;
   bool source_ids = false;  // edge column with the sources' original ids, which LABOR needs: 4 bytes per edge
-  // The edge column kTimeColumn has times in [0, num_times), and in-edges are sorted by time; 0: no such column.
+  // If above 0, there is an edge column kTimeColumn with times in [0, num_times), and in-edges are sorted by time.
   uint16_t num_times = 0;
   int threads = 2;
   uint64_t seed = 1;

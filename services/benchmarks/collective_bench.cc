@@ -1,6 +1,7 @@
-// Measures the all-reduce of two ranks for several sizes over bare sockets, the ring in plaintext and the ring with
-// mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets give the lower bound of
-// the time (the floor): each rank receives one half of the other rank's values, adds its own and sends back the sums.
+// Measures the all-reduce of two ranks for several sizes in three ways: over bare sockets, over the ring in plaintext,
+// and over the ring with mutual TLS. Ranks are threads of this process that communicate over loopback. Bare sockets
+// give the lower bound of the time (the floor): each rank receives one half of the other rank's values, adds its own
+// and sends back the sums.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <netinet/tcp.h>

@@ -1,4 +1,4 @@
-// Measures gathering feature rows in one process, as a ratio to a prefetching copy of as many rows.
+// Measures gathering feature rows in one process, as a ratio to a prefetching copy of the same number of rows.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>

@@ -12,8 +12,8 @@ constexpr uint64_t kReads = 20'000'000;
 constexpr uint64_t kPrefetchAhead = 32;  // reads
 constexpr int kRuns = 3;
 
-// Returns the i-th of a sequence of scattered positions in [0, size) (Fibonacci hashing), which is cheap to compute and
-// does not depend on the values read.
+// Returns the i-th of a sequence of scattered positions in [0, size). The position is computed by Fibonacci hashing,
+// which is cheap, and does not depend on the values read.
 size_t PositionAt(uint64_t i, uint64_t salt, size_t size) {
   const uint64_t mixed = (i + salt) * 0x9E3779B97F4A7C15u;
   return static_cast<size_t>(((mixed >> 32) * size) >> 32);

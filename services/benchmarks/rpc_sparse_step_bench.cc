@@ -208,8 +208,8 @@ int Main(int argc, char** argv) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   const double percent = 100 * served / std::min(pass, raw);
-  std::printf("over RPC %.2f M rows/s: %.1f %% of a prefetching pass over as many rows (%.2f M rows/s)\n", served / 1e6,
-              100 * served / pass, pass / 1e6);
+  std::printf("over RPC %.2f M rows/s: %.1f %% of a prefetching pass over the same number of rows (%.2f M rows/s)\n",
+              served / 1e6, 100 * served / pass, pass / 1e6);
   std::printf("over RPC %.2f M rows/s: %.1f %% of the same bytes over raw gRPC (%.2f M rows/s)\n", served / 1e6,
               100 * served / raw, raw / 1e6);
   std::printf("of the lower ceiling: %.1f %% %s\n", percent, AtLeast(60, percent, " %").c_str());

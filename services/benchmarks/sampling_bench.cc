@@ -193,7 +193,7 @@ int Main(int argc, char** argv) {
     const Rate rate = Measure(*bench.graph, options, spec, 1);
     Print(name, rate, ceiling_of_one);
     const double slowdown = one.edges_per_second / rate.edges_per_second;
-    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", slowdown,
+    std::printf("uniform rate / this rate: %.2f in edges/s, %.2f in batches/s\n", slowdown,
                 slowdown * rate.edges_per_batch / one.edges_per_batch);
     return slowdown;
   };

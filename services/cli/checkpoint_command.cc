@@ -132,7 +132,7 @@ std::string ToText(const CheckpointManifest& manifest) {
                      TimeText(manifest.created_unix_seconds) + ", " + terminal::BytesText(manifest.size_bytes()) + "\n";
   text += "  resumes with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
           "; " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
-          " steps in all (end: " + ToString(manifest.end) + ")\n";
+          " steps each (end: " + ToString(manifest.end) + ")\n";
   if (manifest.loop.best_validation.has_value()) {
     text += "  best          epoch " + std::to_string(manifest.loop.best_epoch) +
             MetricText({manifest.metric.name, manifest.metric.higher_is_better, manifest.loop.best_validation}) + "\n";

@@ -50,7 +50,8 @@ void AddThreadsFlag(CLI::App* command, int* threads);
 
 Outcome Done(std::string output);
 Outcome Fail(ExitCode code, std::string error);
-// Returns a failure with the exit code that ToExitCode gives for `status`, an error of processing data.
+// Returns a failure with the exit code that ToExitCode gives for `status`. For errors of processing data; errors of
+// flags and documents need the other Fail, with kBadDocument.
 Outcome Fail(const Status& status);
 // Like Fail(status), for data at `uri`, but with kBadDocument instead of kBadInput if the location itself does not
 // exist, such as a missing bucket.

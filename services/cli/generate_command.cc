@@ -1,8 +1,8 @@
 // espalier generate: writes a random graph, generated from a seed, as a folder of .npy arrays.
 //
 // --shape selects the options of the generator, and each flag that is given overrides one of them (Override). --typed
-// uses another generator, for a graph of papers and authors. A signal ends the process at once and removes the
-// incomplete folder (StopWatcher without a grace period).
+// uses another generator, for a graph of papers and authors. At SIGINT or SIGTERM, the process removes the incomplete
+// folder and ends at once (StopWatcher without a grace period).
 #include <optional>
 
 #include "services/cli/command.h"
@@ -129,7 +129,8 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
     options.num_papers = *flags.nodes - options.num_authors;
   }
   if (flags.edges.has_value()) {
-    // For each class there is one relation from papers and one from authors.
+    // For each class there is one relation from papers to papers and one from authors to papers. The option is the mean
+    // number of edges of one relation into one paper.
     const double relations = 2.0 * static_cast<double>(options.num_classes);
     options.edges_per_relation =
         static_cast<double>(*flags.edges) / relations / static_cast<double>(options.num_papers);

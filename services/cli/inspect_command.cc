@@ -1,5 +1,6 @@
 // espalier inspect: prints the content of a partitioning or of a run's outputs. It reads only the manifest, and with
-// --node also the files of two partitions: the one that stores the node's global id, and its owner (node_report.h).
+// --node also the files of two partitions: the one that maps the node's original id to its global id, and the one that
+// owns the node (node_report.h).
 #include <optional>
 
 #include "services/base/environment.h"
