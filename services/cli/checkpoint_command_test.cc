@@ -74,10 +74,9 @@ TEST_F(CheckpointCommandTest, ListsCheckpoints) {
 }
 
 TEST_F(CheckpointCommandTest, ShowsNewestOrNamedCheckpoint) {
-  EXPECT_THAT(
-      Espalier("checkpoint inspect run").output,
-      AllOf(HasSubstr("000001-000000000009 of job tiny"), HasSubstr("epoch 2 step 1; 5 epochs of 4 steps each"),
-            HasSubstr("training.seed = 7"), HasSubstr("model.safetensors")));
+  EXPECT_THAT(Espalier("checkpoint inspect run").output,
+              AllOf(HasSubstr("000001-000000000009 of job tiny"), HasSubstr("epoch 2 step 1; 5 epochs of 4 steps each"),
+                    HasSubstr("training.seed = 7"), HasSubstr("model.safetensors")));
   const CommandEnd one = Espalier("checkpoint inspect run/checkpoints/000001-000000000008 --json");
   EXPECT_EQ(json::parse(one.output)["global_step"], 8);
 }

@@ -19,7 +19,8 @@ terminal::ProgressStyle ToProgressStyle(const OutputFlags& flags) { return termi
 
 void AddThreadsFlag(CLI::App* command, int* threads) {
   *threads = AvailableProcessors();
-  command->add_option("--threads", *threads, "Threads, by default one per processor; results do not depend on them")
+  command
+      ->add_option("--threads", *threads, "Threads, by default one per processor; the number does not change results")
       ->check(CLI::Range(1, 1024));
 }
 

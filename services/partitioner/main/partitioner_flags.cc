@@ -19,7 +19,8 @@ void AddPartitionerFlags(CLI::App* app, PartitionerFlags* flags) {
                   "Also write the partition and the global id of each original id as .npy files into this folder")
       ->transform(LocalPath());
   AddCacheFlags(app, &flags->cache);
-  app->add_option("--threads", flags->threads, "Threads, by default one per processor; results do not depend on them")
+  app->add_option("--threads", flags->threads,
+                  "Threads, by default one per processor; the number does not change results")
       ->check(CLI::Range(1, 1024));
   app->add_option("--rank", flags->group.rank, "Rank of this process: 0 to --world-size minus 1")
       ->envname("ESPALIER_PARTITIONER_RANK")
