@@ -11,6 +11,7 @@
 #include "operator/kubectl/text/printable.h"
 #include "operator/plan/failure.h"
 #include "operator/plan/program_pod.h"
+#include "operator/resources/labels.h"
 
 namespace espalier::ctl::kubectl {
 namespace {
@@ -35,9 +36,14 @@ std::vector<std::string> ListContainers(const view::JobPod& member, Containers w
   return names;
 }
 
-// Returns the sources with their labels, "trainer-1". If several trainer or partitioner pods have the same rank, the
-// attempt follows ("trainer-1@2"); replicas of a server have equal labels. For all containers of a pod except the
-// first, the container's name follows.
+// Returns the number that tells pods of the same role and rank apart: of the attempt or, for a server, of the replica.
+std::string DistinctNumber(const view::JobPod& member) {
+  const auto replica = member.pod.meta.labels.find(resources::kReplicaLabel);
+  return replica == member.pod.meta.labels.end() ? std::to_string(member.attempt) : replica->second;
+}
+
+// Returns the sources with their labels, "trainer-1". If several pods have the same role and rank, DistinctNumber
+// follows ("trainer-1@2"). For all containers of a pod except the first, the container's name follows.
 std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
   for (const view::JobPod& member : members) {
@@ -46,7 +52,7 @@ std::vector<logs::LogSource> MakeSources(const std::vector<view::JobPod>& member
   std::vector<logs::LogSource> sources;
   for (const view::JobPod& member : members) {
     std::string label = view::MakeDisplayName(member);
-    if (num_with_label[label] > 1 && member.attempt > 0) label += "@" + std::to_string(member.attempt);
+    if (num_with_label[label] > 1) label += "@" + DistinctNumber(member);
     for (const std::string& container : ListContainers(member, wanted)) {
       const bool is_first = container == api::ToString(member.role);
       sources.push_back({.pod = member.pod.meta.key,

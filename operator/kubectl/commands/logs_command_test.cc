@@ -103,6 +103,17 @@ TEST_F(LogsCommandTest, SeparatesIncarnations) {
   EXPECT_EQ(world_.output, "[trainer-0@1] before\n[trainer-0@2] first\n[trainer-0@2] fourth\n");
 }
 
+TEST_F(LogsCommandTest, SeparatesReplicas) {
+  for (const char* replica : {"0", "1"}) {
+    Json pod = Running(std::string("cora-server-") + replica + "-0", api::Role::kServer, 0);
+    pod["metadata"]["labels"][resources::kReplicaLabel] = replica;
+    world_.Put(kube::kPods, pod);
+  }
+  world_.transport.Write("cora-server-1-0", 5, "fifth");
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "server"}, world_.Context()), 0);
+  EXPECT_EQ(world_.output, "[server-0@0] third\n[server-0@1] fifth\n");
+}
+
 TEST_F(LogsCommandTest, EachServerOfAPodHasALog) {
   Json pod = Running("cora-server-0-0", api::Role::kServer, 0);
   for (const char* const container : {"log-shipper", "server-1"}) {
