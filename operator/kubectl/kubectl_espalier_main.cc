@@ -37,8 +37,8 @@ void PrintToUser(const std::string& line) {
 }
 
 // Connects with a kubeconfig, as kubectl does. If no kubeconfig exists, and the user has chosen no kubeconfig, context,
-// cluster or user, uses the service account of the pod that this process is in, if any. All other errors are returned:
-// the service account might belong to another cluster.
+// cluster or user, uses the service account of the pod that this process is in, if any. Otherwise an error of the
+// kubeconfig is returned, because the service account might belong to another cluster.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::FindKubeConfigPaths(flags.kubeconfig, environment);

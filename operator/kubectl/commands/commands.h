@@ -34,7 +34,7 @@ struct LogsFlags {
   bool previous = false;
   bool timestamps = false;
   int64_t tail_lines = -1;  // of each program container (operator/api/program_container.h); -1: all
-  size_t max_pods = 64;     // more program containers than this are an error (ResourceExhausted)
+  size_t max_pods = 64;     // program containers whose logs are read at once; more are an error (ResourceExhausted)
 };
 // Prints the log lines of the selected pods, each after a label such as "[trainer-0]".
 Result<int> PrintLogs(const LogsFlags& flags, const CommandContext& context);

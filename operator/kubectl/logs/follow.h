@@ -29,14 +29,14 @@ struct PodFinder {
 
 struct FollowOptions {
   LogOptions log;
-  size_t max_logs = 64;  // followed at the same time, one thread each
-  std::chrono::nanoseconds probe_interval = std::chrono::seconds(2);
-  std::chrono::nanoseconds between_tries = std::chrono::seconds(1);
+  size_t max_logs = 64;                                               // followed at the same time, one thread each
+  std::chrono::nanoseconds probe_interval = std::chrono::seconds(2);  // between two calls of PodFinder::find
+  std::chrono::nanoseconds between_tries = std::chrono::seconds(1);   // to read the same log
   // After this time without a line, the state of the container is checked, because the log stream of a dead node stays
   // open.
   std::chrono::nanoseconds longest_silence = std::chrono::seconds(60);
-  // After so many consecutive failures to read a log or the state of its container, the log is dropped. After so many
-  // failures of PodFinder::find, or one that cannot be retried, Follow returns the error.
+  // After this number of consecutive failures to read a log or the state of its container, the log is dropped. After
+  // this number of consecutive failures of PodFinder::find, or one that cannot be retried, Follow returns the error.
   int max_tries = 30;
 };
 

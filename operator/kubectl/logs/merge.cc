@@ -53,7 +53,7 @@ class Merge {
       const auto read = [this, &lines, i] { lines[i] = Read(&heads_[i]); };
       try {
         readers.emplace_back(read);
-      } catch (const std::system_error&) {  // no more threads: this one reads the rest
+      } catch (const std::system_error&) {  // no thread can be started: the calling thread reads
         read();
       }
     }

@@ -10,7 +10,7 @@
 namespace espalier::ctl::logs {
 namespace {
 
-constexpr int kMaxOpensInARow = 3;
+constexpr int kMaxAttempts = 3;
 constexpr int64_t kMaxLastLineBytes = 64 << 10;
 
 bool IsBroken(const Status& status) {
@@ -26,7 +26,7 @@ PodLog::PodLog(client::HttpTransport& transport, LogSource source, LogOptions op
 
 Result<std::optional<LogLine>> PodLog::Next(Deadline deadline, const std::stop_token& stop) {
   Result<std::optional<LogLine>> line = ReadFromStream(deadline, stop);
-  for (int opens = 1; !line.ok() && IsBroken(line.status()) && opens < kMaxOpensInARow; ++opens) {
+  for (int attempts = 1; !line.ok() && IsBroken(line.status()) && attempts < kMaxAttempts; ++attempts) {
     line = ReadFromStream(deadline, stop);
   }
   if (!line.ok()) return std::move(line).status().While("log of pod " + kube::ToString(source_.pod));

@@ -26,11 +26,11 @@ class PodLog {
 
   const LogSource& source() const { return source_; }
 
-  // Returns the next line, or nullopt when the log has ended; a later call returns lines that were written since. A
-  // broken connection is opened again at once, with at most three attempts in a row; then its error is returned
-  // (Unavailable or FailedPrecondition). Returns NotFound if there is no such pod; InvalidArgument if the container has
-  // no log (yet); DeadlineExceeded if no line arrived by the deadline; Cancelled; ResourceExhausted if a line exceeds
-  // the transport's limit.
+  // Returns the next line, or nullopt when the log has ended; a later call returns lines that were written since. If
+  // the connection breaks, it is opened again at once; after three failed attempts to read the line, the error is
+  // returned (Unavailable or FailedPrecondition). Returns NotFound if there is no such pod; InvalidArgument if the
+  // container has no log (yet); DeadlineExceeded if no line arrived by the deadline; Cancelled; ResourceExhausted if a
+  // line exceeds the transport's limit.
   Result<std::optional<LogLine>> Next(Deadline deadline, const std::stop_token& stop);
 
   // Stops following: at the end of the log, later calls of Next return nullopt instead of waiting for more lines.

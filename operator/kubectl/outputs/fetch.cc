@@ -1,7 +1,7 @@
 // The order of the steps makes an interrupted fetch safe: first the files, each complete or absent, then result.json,
 // and manifest.json last. A manifest in the folder therefore names only complete files, and identifies the run of these
-// files. If the folder has no manifest, its result.json must equal the committed one. A lock allows one fetch per
-// folder at a time.
+// files. If the folder has a result.json but no manifest, the result.json must equal the committed one. A lock allows
+// one fetch per folder at a time.
 #include "operator/kubectl/outputs/fetch.h"
 
 #include <unistd.h>

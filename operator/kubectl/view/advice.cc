@@ -1,5 +1,5 @@
-// A table maps each reason (plan/reasons.h, telemetry::TerminationReason) to its advice. Certificate problems share a
-// reason with wrong storage credentials, so they are recognized by their message before the table is used.
+// A table maps reasons (plan/reasons.h, telemetry::TerminationReason) to advice. Certificate problems share a reason
+// with wrong storage credentials, so they are recognized by their message before the table is used.
 #include "operator/kubectl/view/advice.h"
 
 #include <csignal>
@@ -68,8 +68,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "which gives that container 30 s to end. A sidecar that ends on SIGTERM, or a native one (an init container "
        "with restartPolicy: Always), makes the restart quicker."},
       {plan::kSidecarFailed,
-       "Make the container that the message names end with 0, or turn it into a native sidecar (an init container "
-       "with restartPolicy: Always): its exit code makes the Job fail before all programs have ended."},
+       "The exit code of the container that the message names made the Job fail before all programs had ended. Make "
+       "the container end with 0, or turn it into a native sidecar (an init container with restartPolicy: Always)."},
       {plan::kJobSuspended,
        "Set spec.suspend of the Job that the message names to false, and stop the field manager in the message from "
        "setting it again. Kueue suspends Jobs without a queue if manageJobsWithoutQueueName is set (exclude the "
@@ -83,7 +83,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
        "Read the last lines of the log: the container's program ended with a code that Espalier does not use."},
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds its partitions."},
       {plan::kNoEvidence,
-       "See the events and the job's pods: the failed pod was deleted. cleanPodPolicy: None keeps pods."},
+       "See the events and the job's remaining pods: the failed pod was deleted. cleanPodPolicy: None keeps pods."},
       {plan::kDeadlineExceeded,
        "Create a job with more time (spec.runPolicy.activeDeadlineSeconds) or more resources."},
       {telemetry::TerminationReason(ExitCode::kBadDocument),

@@ -12,8 +12,9 @@ namespace espalier::ctl::view {
 std::string ExitCodeText(int code);
 
 // Returns the reason that the user should act on. For a failed job, this is the reason of the condition Failed, or the
-// cause of the last failure if the job exceeded its backoffLimit. For a job that has not ended, it is the reason of the
-// last error, or else of the blocker, if there is advice for it. Empty: there is no such reason.
+// cause of the last failure if the job exceeded its backoffLimit. For a job that has not ended, it is the reason of
+// status.lastError; without a lastError it is the blocker, but only if there is advice for it. Empty: there is no such
+// reason.
 std::string ReasonToActOn(const api::Status& status);
 
 // Returns advice on what to do about `reason`; empty if there is none for it. The advice names fields of `role`
