@@ -1,6 +1,6 @@
-// The schema is written by hand, because the fields of the status are not in the field table. Lengths and numbers of
-// items are limited; the limits that the operator applies when it writes a status are constants of
-// operator/api/status.h.
+// The schema is written by hand, because services/job/fields/field_table.h does not contain the fields of the status.
+// Lengths and numbers of items are limited; the limits that the operator applies when it writes a status are constants
+// of operator/api/status.h.
 #include "operator/schema/status_schema.h"
 
 #include "operator/api/status.h"

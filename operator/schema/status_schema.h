@@ -1,4 +1,4 @@
-// The schema of `status`, as operator/api/status.h prints it. An API server silently drops fields that are not in the
+// The schema of the `status` that operator/api/status.h prints. An API server silently drops fields that are not in the
 // schema, so a test checks the schema with a complete status.
 #pragma once
 

@@ -1,4 +1,5 @@
-// A real API server that serves crds/disttrainings.yaml, and requests to it.
+// A real API server with the CustomResourceDefinition of crds/disttrainings.yaml (below: "the definition"), and
+// functions that send requests to the server.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ class CrdServer {
   // Returns the response, whatever its code. A failure of the transport has code 0 and a message.
   Answer Send(kube::HttpRequest request);
 
-  // Sends the object as kubectl does: unknown fields are errors. DryCreate stores nothing.
+  // DryCreate and Create send the object as kubectl does: unknown fields are errors. DryCreate stores nothing.
   Answer DryCreate(const kube::Json& object);
   Answer Create(const kube::Json& object);
   Answer Get(const std::string& name);

@@ -1,6 +1,6 @@
 // Converts between NumPy arrays and the library's arrays. Ids are int64 in Python and uint64 in the library; row
-// numbers are int32 in Python and uint32 in the library. Functions that throw InvalidArgument throw a StatusError
-// (waits.h) with that code.
+// numbers within a mini-batch or subgraph are int32 in Python and uint32 in the library. Functions that throw
+// InvalidArgument throw a StatusError (waits.h) with that code.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // One function for each part of the extension module: BindGraph is in graph.cc, BindTensors in tensors.cc, and so on.
-// The module is used by the classes in espalier/*.py, not by users: node and edge types are numbers, ids are int64
-// arrays, timeouts are seconds (None: the default of the call), and arguments are not converted.
+// The module is used by the classes in espalier/*.py, not by users. The classes convert arguments before they call it:
+// node and edge types are numbers, ids are int64 arrays, and timeouts are seconds (None: the default of the call).
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -117,7 +117,7 @@ nb::list ToPython(client::Frontier frontier) {
   return relations;
 }
 
-// Returns (sources, destinations, edge ids, rows by column, number of edges of the largest share).
+// Returns (sources, destinations, edge ids, rows by column, number of edges of the rank with the most edges).
 nb::tuple ToPython(client::EdgeShare share) {
   nb::dict rows;
   for (const auto& [name, tensor] : share.edges.rows) rows[name.c_str()] = ToNumpy(tensor);
@@ -352,7 +352,7 @@ void BindQueries(nb::class_<DistGraph>& graph) {
 }
 
 void BindSplits(nb::class_<DistGraph>& graph) {
-  // The functions for nodes return (the nodes of this rank, the number of nodes of the largest share).
+  // The functions for nodes return (the nodes of this rank, the number of nodes of the rank with the most nodes).
   graph
       .def("node_split_of_part",
            [](const DistGraph& g, uint32_t type, const std::string& split, const std::string& part, bool local) {

@@ -136,7 +136,8 @@ HeadShape Heads(int64_t heads, int64_t width, const char* name) {
   return {heads, width / heads};
 }
 
-// Runs `body` without the interpreter's lock on `threads` threads of OpenMP. Results do not depend on `threads`.
+// Runs `body` once, without the interpreter's lock. The kernels that it calls use up to `threads` threads of OpenMP;
+// their results do not depend on `threads`.
 template <class Body>
 void Compute(int threads, const Body& body) {
   constexpr int kMaxThreads = 1024;
@@ -442,8 +443,8 @@ void DropoutFactors(double probability, const TypeMasks& masks, const Output& fa
   Compute(threads, [&] { kernels::DropoutFactors({probability, ranges}, num_rows, width, out); });
 }
 
-// The arrays of a step take hundreds of megabytes. By default glibc maps and unmaps each of them, and the page faults
-// cost as much time as the arithmetic. In the heap, the memory stays mapped for the next step.
+// For large tensors that do not come from the pool in buffers.cc. By default glibc maps and unmaps each of them, which
+// costs page faults in every step. In the heap, the memory stays mapped for the next step.
 void KeepMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);

@@ -1,6 +1,6 @@
 // A separate stack for signal handlers. oneDNN's generated code uses the register of the stack pointer for other
-// addresses, so the frame of a handler on the thread's own stack would overwrite the memory there. Python's handlers
-// use the thread's signal stack if it has one (since 3.10).
+// addresses, so a handler without a separate stack would overwrite the memory at such an address. Python's handlers use
+// the thread's signal stack if it has one (since 3.10).
 #include <signal.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 // A signal stack of the calling thread, until the thread ends.
 class SignalStack {
  public:
-  // Larger than the frame of a handler on a processor with AVX-512 and AMX (11 KiB) and Python's handler together.
+  // Enough for the signal frame of a processor with AVX-512 and AMX (11 KiB) and for Python's handler.
   static constexpr size_t kBytes = 64 << 10;
 
   SignalStack() : memory_(new std::byte[kBytes]) {}
