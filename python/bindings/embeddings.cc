@@ -35,6 +35,7 @@ using client::DistGraph;
 using client::EmbeddingTable;
 using Seconds = std::optional<double>;
 using Environment = std::map<std::string, std::string>;
+using Notes = std::map<std::string, std::string>;  // of saved tensors
 
 constexpr sampler::SparseOptimizerType kOptimizers[] = {
     sampler::SparseOptimizerType::kSgd, sampler::SparseOptimizerType::kAdagrad,
@@ -182,7 +183,7 @@ void Step(EmbeddingTable& table, const DistGraph& graph, const IdArray& ids, con
 using TensorKey = std::tuple<std::string, uint32_t, std::string>;
 
 void Save(const DistGraph& graph, const std::string& uri, const std::vector<TensorKey>& tensors,
-          const std::vector<EmbeddingTable*>& embeddings, const Environment& notes, const Environment& environment) {
+          const std::vector<EmbeddingTable*>& embeddings, const Notes& notes, const Environment& environment) {
   std::vector<client::TensorName> names;
   for (const auto& [of, type, name] : tensors) names.push_back({MakeRowSpace(graph, of, type, 0), name});
   client::SaveOptions options{.notes = notes, .stores = ValueOrThrow(storage::ParseStoreSettings(environment))};
@@ -190,8 +191,8 @@ void Save(const DistGraph& graph, const std::string& uri, const std::vector<Tens
   CallWithStop(graph, [&](const DistGraph& handle) { return client::SaveTensors(handle, names, uri, options); });
 }
 
-std::pair<std::vector<client::DistTensor>, Environment> Load(const DistGraph& graph, const std::string& uri,
-                                                             const Environment& environment) {
+std::pair<std::vector<client::DistTensor>, Notes> Load(const DistGraph& graph, const std::string& uri,
+                                                       const Environment& environment) {
   const client::LoadOptions options{.stores = ValueOrThrow(storage::ParseStoreSettings(environment))};
   client::LoadedTensors loaded =
       CallWithStop(graph, [&](const DistGraph& handle) { return client::LoadTensors(handle, uri, options); });
