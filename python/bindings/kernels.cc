@@ -136,8 +136,7 @@ HeadShape Heads(int64_t heads, int64_t width, const char* name) {
   return {heads, width / heads};
 }
 
-// Runs `body` once, without the interpreter's lock. The kernels that it calls use up to `threads` threads of OpenMP;
-// their results do not depend on `threads`.
+// Runs `body` without the interpreter's lock. Its kernels use up to `threads` threads; the number changes no result.
 template <class Body>
 void Compute(int threads, const Body& body) {
   constexpr int kMaxThreads = 1024;
