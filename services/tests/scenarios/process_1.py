@@ -15,6 +15,9 @@ SECONDS = 60
 AS_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
 ALONE = ["unshare", *AS_ROOT, "--pid", "--fork", "--kill-child"]
 
+# The trainer's first stage sets OMP_WAIT_POLICY only if it is not set, and the test presets set it.
+WITHOUT_WAIT_POLICY = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+
 # Replaces espalier-trainer-process. Its libraries count as loaded when the test creates the file `loaded`; it then
 # prints what it finds.
 SLOWLY_LOADED = f"""#!{sys.executable}
@@ -36,7 +39,7 @@ class Process1(Scenario):
 
     def spawn(self, *command):
         process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, env=WITHOUT_WAIT_POLICY)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
