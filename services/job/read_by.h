@@ -6,9 +6,9 @@
 namespace espalier::job {
 
 enum class ReadBy {
-  kRunOrRole,  // `espalier run`, and the binaries of the roles, which read a document with defaults filled in
+  kRunOrRole,  // `espalier run`; and the binaries of the roles, also in pods, whose documents have all defaults
   kLaunch,     // `espalier launch`
-  kOperator,   // the operator
+  kOperator,   // the operator and kubectl-espalier
 };
 
 // Whether a document must have spec.training.
