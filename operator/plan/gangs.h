@@ -17,8 +17,8 @@ void DeleteOldGangs(PlanBuilder& builder);
 // job has no pods.
 void DeleteGangs(PlanBuilder& builder);
 
-// Returns the blocker of a gang that kube-scheduler cannot place yet; nullopt if the role is not a gang or has been
-// placed.
+// Returns the blocker of a gang whose PodGroup kube-scheduler reports as not scheduled. Otherwise returns nullopt, also
+// if the role is not a gang or there is no report yet.
 std::optional<Blocker> FindGangBlocker(const PlanBuilder& builder, api::Role role);
 
 }  // namespace espalier::ctl::plan

@@ -38,7 +38,8 @@ TEST(JobNameFlagTest, OptionOverridesVariable) {
 
 TEST(JobNameFlagTest, RefusesInvalidJobNames) {
   unsetenv(kNameVariable);
-  EXPECT_THAT(NameAfter("--job-name default/cora"), HasSubstr("job 'default/cora' is not a name: expected letters"));
+  EXPECT_THAT(NameAfter("--job-name default/cora"),
+              HasSubstr("job 'default/cora' is not a name: expected only letters"));
   EXPECT_THAT(NameAfter("--job-name " + std::string(200, 'a')), HasSubstr("more than 128 characters"));
 }
 

@@ -80,7 +80,8 @@ Status CheckName(std::string_view kind, std::string_view name) {
                           return IsWordCharacter(c) || c == '.' || c == '-';
                         });
   if (!is_valid)
-    return make_error("is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
+    return make_error(
+        "is not a name: expected only letters, digits, '_', '.' and '-', with no '.' or '-' at the beginning");
   return {};
 }
 

@@ -67,7 +67,8 @@ void EdgeDots(const Segments& segments, HeadShape shape, const float* source, co
 // destination without edges. If `positions` is not empty, the weights of the k-th edge are those at positions[k].
 void WeightedSums(const Segments& segments, std::span<const uint32_t> positions, HeadShape shape, const float* weights,
                   const float* source, float* out);
-// Computes the gradients of WeightedSums without positions: of_weights f32 [E, H], of_source f32 [sources, H * D].
+// Computes the gradients of a call of WeightedSums(edges.segments, ...) with empty `positions`: of_weights f32 [E, H],
+// of_source f32 [sources, H * D].
 void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
                           const float* gradient, float* of_weights, float* of_source);
 

@@ -1,4 +1,5 @@
-// Threads contract chunks of consecutive clusters, of about equal work. The edges of each cluster are summed up in a
+// The clusters are divided into chunks of consecutive clusters with about equal work. Threads contract the chunks in
+// parallel, one chunk per thread at a time. The edges of each cluster are summed up in a
 // hash table and stored in arrays of its chunk, which are then copied into the result and freed, one chunk after
 // another.
 #include "services/partition/weighted_graph.h"

@@ -385,7 +385,7 @@ class Pipeline {
                      return phase == phase_ ? Advance(fraction) : StartPhase(phase);
                    }};
     if (preprocess.held_out && group.rank() == 0) {
-      work.preprocessed = [&](const graph::SourceGraph& changed) {
+      work.on_preprocessed = [&](const graph::SourceGraph& changed) {
         const std::string& split = preprocess.held_out->split;
         WarnOfOmittedEdges(split, CountTrainingPairs(source, split, source.schema),
                            CountTrainingPairs(changed, split, source.schema));

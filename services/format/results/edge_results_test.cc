@@ -67,7 +67,8 @@ TEST(EdgeResultsTest, RefusesInvalidFolderName) {
   storage::MemoryStore store;
   EdgeResultsWriter writer = WriterTo(store);
   EXPECT_EQ(writer.Begin({"../test", 1, DType::kF32, {}}).message(),
-            "part '../test' is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
+            "part '../test' is not a name: expected only letters, digits, '_', '.' and '-', with no '.' or '-' at the "
+            "beginning");
   EXPECT_EQ(writer.Begin({"", 1, DType::kF32, {}}).code(), StatusCode::kInvalidArgument);
 }
 

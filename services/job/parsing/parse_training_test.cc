@@ -264,7 +264,7 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
 
 TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      nodeType: paper\n")),
-              HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType"));
+              HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType instead"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeType: likes\n      edgeTypes: [likes, cites]\n")),
               HasSubstr("spec.training.task.edgeTypes: edgeType names one edge type, edgeTypes several"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, cites]\n      reverseEdgeType: liked_by\n")),
@@ -361,7 +361,7 @@ TEST(ParseTrainingTest, RefusesOptionsIncompatibleWithEdgeLabels) {
   EXPECT_THAT(ErrorOf(EdgeJobWith("EdgeRegression", "      label: rating\n      multiLabel: true\n")),
               HasSubstr("spec.training.task.multiLabel: only for NodeClassification and EdgeClassification"));
   EXPECT_THAT(error("      nodeType: a\n"),
-              HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType"));
+              HasSubstr("spec.training.task.nodeType: only for tasks on nodes: name edgeType instead"));
   EXPECT_THAT(error("      exclude: ReverseEdges\n"),
               HasSubstr("spec.training.task.exclude: ReverseEdges needs reverseEdgeType"));
   EXPECT_EQ(error("      exclude: ReverseEdges\n", "", {{"spec.graph.preprocess.addReverseEdges", "true"}}), "");

@@ -1,6 +1,5 @@
-// Rules of spec.training.task and spec.training.evaluation that concern several tasks or the labels of edges. The
-// defaults of evaluation.metric and task.exclude are not in the schema, so the CEL expressions check whether these
-// fields are present.
+// Rules of spec.training that concern several tasks or the labels of edges. The defaults of evaluation.metric and
+// task.exclude are not in the schema, so the CEL expressions check whether these fields are present.
 #include <algorithm>
 
 #include "services/job/enum_names.h"
@@ -76,7 +75,7 @@ std::vector<Rule> EdgeTaskRules() {
       {kTrainingPath, "self.task.type in ['NodeClassification', 'EdgeClassification'] || !self.task.multiLabel",
        "only for NodeClassification and EdgeClassification", "task.multiLabel",
        Holds([](const Training& self) { return IsClassification(self.task.type) || !self.task.multi_label; })},
-      {kTrainingPath, is_node_task_or + "!has(self.task.nodeType)", "only for tasks on nodes: name edgeType",
+      {kTrainingPath, is_node_task_or + "!has(self.task.nodeType)", "only for tasks on nodes: name edgeType instead",
        "task.nodeType",
        Holds([](const Training& self) { return !HasEdgeSeeds(self.task.type) || self.task.node_type.empty(); })},
       {kTrainingPath, is_node_task_or + "self.evaluation.neighborhood == 'Full'",
@@ -96,7 +95,7 @@ std::vector<Rule> EdgeTaskRules() {
        "name the edge column with the labels", "task.label",
        Holds([](const Training& self) { return !LabelsEdges(self.task.type) || self.task.label != "node-label"; })},
       {kTrainingPath, is_no_labeled_edge_task_or + "self.epochs > 0 || self.model.type != 'TorchScript'",
-       "a TorchScript module has no head for edges: train for at least 1 epoch", "epochs",
+       "a TorchScript module does not contain the head for edges, which is trained: set at least 1", "epochs",
        Holds([](const Training& self) {
          return !LabelsEdges(self.task.type) || self.epochs > 0 || self.model.type != ModelType::kTorchScript;
        })},

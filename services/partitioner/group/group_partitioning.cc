@@ -1,7 +1,9 @@
 // Each process validates its share of the rows, preprocesses its share of the edges, takes part in the cut, sends its
-// edges to the partitions of their destinations, and builds partitions rank, rank + size, ... from the edges that all
-// processes sent. Rank 0 collects the descriptions of the built partitions into the manifest. A step that needs results
-// of other processes waits for their markers; markers also let a restarted process skip steps that it has completed.
+// edges to the partitions of their destinations, and builds the partitions with the numbers rank, rank + size, rank + 2
+// * size and so on from the edges that all processes sent. Rank 0 collects the descriptions of the built partitions
+// into the manifest. When a process has completed a step, it publishes a marker, a small file (process_group.h). A step
+// that needs results of other processes waits for their markers; a restarted process skips the steps whose markers it
+// finds.
 #include "services/partitioner/group/group_partitioning.h"
 
 #include <algorithm>
@@ -96,6 +98,7 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
   uint64_t num_nodes = 0;
   for (const graph::NodeSet& of_type : source.nodes) {
     edges.nodes.push_back({.count = of_type.count, .columns = {}});
+    // The rows are divided evenly among the processes, as the directory is among partitions.
     const partition::DirectoryRange range =
         partition::DirectoryRangeFor(of_type.count, group.size(), PartitionId(group.rank()));
     graph::NodeSet share{.count = range.last - range.first, .columns = {}};
@@ -181,7 +184,7 @@ class Worker {
                      PreprocessShare(group_, place_, work_.source, work_.preprocess, threads()));
     changed_ = std::move(changed.graph);
     shares_ = std::move(changed.shares);
-    if (work_.preprocessed) work_.preprocessed(graph_to_cut());
+    if (work_.on_preprocessed) work_.on_preprocessed(graph_to_cut());
     // Preprocessing may have added relations. Each adds an out-degree column, whose name must be free.
     RETURN_IF_ERROR(partition::CheckNodeColumns(graph_to_cut()));
     return partition::CheckSourceColumns(graph_to_cut(), work_.writer.build.source_columns);
@@ -196,7 +199,7 @@ class Worker {
     return MakePartitioner(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
   }
 
-  // Builds, writes and publishes the partitions rank, rank + size, ... one after another.
+  // Builds, writes and publishes the partitions of this process (top of this file), one after another.
   Status Build(const partition::Assignment& assignment, const partition::PartitionLayout& layout,
                const std::vector<SentEdges>& sent, format::Manifest* manifest) {
     for (uint32_t p = group_.rank(); p < work_.writer.num_partitions; p += group_.size()) {

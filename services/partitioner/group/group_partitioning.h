@@ -41,7 +41,7 @@ struct GroupWork {
   std::function<Status(std::string_view phase, double fraction)> advance;
   // If preprocessing changes edges, called with the preprocessed graph, which has only this process's share of the
   // edges. May be null.
-  std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
+  std::function<void(const graph::SourceGraph& changed)> on_preprocessed = nullptr;
 };
 
 // Does the work of this process. On rank 0, returns the manifest for the caller to complete (key, algorithm, seed,

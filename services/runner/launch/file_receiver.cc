@@ -56,7 +56,8 @@ Result<FileReceiver> FileReceiver::Begin(const Message& message, std::chrono::na
     if (receiver.was_there_) return receiver;
   }
   const std::string part = receiver.path_ + kPartSuffix;
-  // The lock allows one writer at a time, so no other transfer can write to the file after it was renamed.
+  // One transfer writes at a time. A transfer that waited while another one renamed the part file locks a new part file
+  // (FileLock::Acquire), so it cannot write to the finished file.
   Result<storage::FileLock> lock =
       storage::FileLock::Acquire(part, storage::LockMode::kExclusive, Deadline::After(patience));
   if (!lock.ok() && lock.status().code() == StatusCode::kDeadlineExceeded) {

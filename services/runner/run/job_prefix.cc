@@ -1,6 +1,7 @@
 // An incarnation number must never be used twice below a prefix. FindEarlierRun therefore takes the maximum over all
 // traces: the outputs' manifest, checkpoints and results/<incarnation>/. DeleteEarlierRun deletes the outputs' manifest
-// and result.json first, then the checkpoints (of each checkpoint, its manifest first), then results/.
+// and result.json first, then the checkpoints (of each checkpoint, its manifest first), then the files of
+// runs below results/.
 #include "services/runner/run/job_prefix.h"
 
 #include <algorithm>

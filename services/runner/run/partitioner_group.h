@@ -1,8 +1,8 @@
-// Chooses the group name by which the partitioners of a run find each other in the store.
+// Chooses the name of the group in which the partitioners of a run exchange objects below the URI of the partitions.
 //
-// A partitioner that fails while others run is restarted with the same name and continues its earlier
-// work. If all partitioners have ended and none succeeded, the store may contain an error that ends every group of
-// this name (partitioner/group/process_group.h). They are then restarted with a new name.
+// A partitioner that fails while others run is restarted with the same name and continues its earlier work. If all
+// partitioners have ended and none succeeded, the group's folder may contain an error that ends every group of this
+// name (partitioner/group/process_group.h). They are then restarted with a new name.
 #pragma once
 
 #include <set>
@@ -16,7 +16,7 @@ namespace espalier::run {
 class PartitionerGroup {
  public:
   // Creates a group of `size` >= 1 partitioners. The name is unique to this run, so that the partitioners do not read
-  // what those of earlier runs exchanged in the store.
+  // what those of earlier runs exchanged.
   explicit PartitionerGroup(uint32_t size);
 
   // Call these when a partitioner is started and when it has ended; `ok`: with exit code 0.
