@@ -86,8 +86,8 @@ bool IsPerPod(const std::string& name, const RoleSpec& spec) {
   return false;
 }
 
-// Refuses several partitioners if their folder of the partitions is on a volume that each pod has for itself: they
-// exchange files in this folder.
+// Partitioners exchange files in the folder of the partitions. Refuses several partitioners if each pod has its own
+// volume for this folder.
 void CheckPartitionersShareFolder(const Spec& spec, std::vector<std::string>* violations) {
   if (spec.job.partitioner_replicas == 1) return;
   const bool has_partitions_uri = !spec.job.graph.partitions.uri.empty();

@@ -50,7 +50,8 @@ std::optional<PartitionStatus> ReadPartition(const Json& status) {
                             .uri = kube::StringAt(json, {"uri"}),
                             .cut = NumberAt(json, {"cut"}),
                             .bytes = CountAt(json, {"bytes"})};
-  // Without key or URI, counts as unset: the operator then takes them from the report of a partition Job.
+  // If the hash or the URI is missing, the whole field counts as unset: the operator then reads it from the report of a
+  // partition Job.
   if (partition.hash.empty() || partition.uri.empty()) return std::nullopt;
   return partition;
 }

@@ -29,7 +29,7 @@ using kube::Json;
 
 // Processor time in seconds.
 struct Cpu {
-  double operator_process = 0;
+  double operator_threads = 0;
   double server = 0;   // of the fake API server, for requests of the operator
   double cluster = 0;  // of the fake cluster
 };
@@ -115,7 +115,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   const clockid_t cluster_clock = GetCpuClock(cluster_thread);
   const auto cpu_now = [&] {
     Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(cluster_clock)};
-    cpu.operator_process =
+    cpu.operator_threads =
         client::CpuSeconds(process_clock) - client::CpuSeconds(user_clock) - cpu.server - cpu.cluster;
     return cpu;
   };
@@ -151,11 +151,11 @@ void Run(int num_jobs, int num_idle, int workers) {
   const auto print_cpu = [&](const char* what, double cpu_seconds) {
     std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
   };
-  print_cpu("CPU per job, operator", after.operator_process - before.operator_process);
+  print_cpu("CPU per job, operator", after.operator_threads - before.operator_threads);
   print_cpu("CPU per job, fake API server", after.server - before.server);
   print_cpu("CPU per job, fake cluster", after.cluster - before.cluster);
   std::printf("%-34s %.1f, each %.2f ms CPU\n", "reconciles per job", num_reconciles / num_jobs,
-              (after.operator_process - before.operator_process) * 1000 / num_reconciles);
+              (after.operator_threads - before.operator_threads) * 1000 / num_reconciles);
   std::printf("%-34s <= %s\n", "reconcile p99",
               Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());
   std::printf("%-34s %.3f s (%d idle jobs)\n", "new job until its partition Job", new_seconds, num_idle);
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Measures the operator's controller against a fake API server."};
   int jobs = 200, idle = 5000, workers = espalier::ctl::controller::ControllerOptions().num_workers;
   app.add_option("--jobs", jobs, "DistTrainings to create, without a pause")->check(CLI::Range(1, 100000));
-  app.add_option("--idle", idle, "suspended DistTrainings that exist when a new one is created")
+  app.add_option("--idle", idle, "suspended DistTrainings that exist while the start of a new one is measured")
       ->check(CLI::Range(0, 100000));
   app.add_option("--workers", workers, "worker threads of the controller, as in espalier-operator")
       ->check(CLI::Range(1, 256))

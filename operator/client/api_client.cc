@@ -86,17 +86,17 @@ Result<Json> ParseList(const HttpResponse& response) {
 class EitherStop {
  public:
   EitherStop(const std::stop_token& one, const std::stop_token& other)
-      : when_one_(one, Request{source_}), when_other_(other, Request{source_}) {}
+      : when_one_(one, RequestStop{source_}), when_other_(other, RequestStop{source_}) {}
   std::stop_token token() const { return source_.get_token(); }
 
  private:
-  struct Request {
+  struct RequestStop {
     std::stop_source source;
     void operator()() { source.request_stop(); }
   };
   std::stop_source source_;
-  std::stop_callback<Request> when_one_;
-  std::stop_callback<Request> when_other_;
+  std::stop_callback<RequestStop> when_one_;
+  std::stop_callback<RequestStop> when_other_;
 };
 
 // Returns the page size for the next try after a page of `limit` objects (0: no paging) was too large. Returns 0 if a

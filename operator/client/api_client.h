@@ -35,11 +35,11 @@ struct ObjectList {
   std::string resource_version;
 };
 
-// Thread-safe. The constructor's references must outlive it.
+// Thread-safe. The transport, the metrics and the clock must outlive the client.
 //
 // Error messages start with the call, for example "GET pods default/x: ". Errors of the server have the codes of
-// kube::ToStatus. Other errors: Unavailable: no credentials, no connection, or it broke; Unauthenticated: the server's
-// certificate is not accepted; DeadlineExceeded; Cancelled: Stop was called, or `stop` was requested;
+// kube::ToStatus. Other errors: Unavailable: no credentials, no connection, or the connection broke; Unauthenticated:
+// the server's certificate is not accepted; DeadlineExceeded; Cancelled: Stop was called, or `stop` was requested;
 // ResourceExhausted: the response is too large; Internal: an invalid response; InvalidArgument: an invalid name or
 // namespace, nothing was sent.
 class ApiClient {

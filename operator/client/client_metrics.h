@@ -12,7 +12,8 @@ namespace espalier::ctl::client {
 // Thread-safe.
 struct ClientMetrics {
   explicit ClientMetrics(telemetry::MetricRegistry& r) : registry(r) {}
-  // Counts one request; each retry is a request. `code` is the HTTP code; 0: no response (label "<error>").
+  // Counts one request. ApiClient also calls this for each of its retries; retries of the transport are not counted.
+  // `code` is the HTTP code; 0: no response (label "<error>").
   void Count(const std::string& method, int code, std::chrono::nanoseconds duration);
   telemetry::MetricRegistry& registry;  // must outlive this
 };

@@ -27,9 +27,9 @@ bool HaveSameCertificate(const Credentials& a, const Credentials& b);
 class CredentialsSource {
  public:
   virtual ~CredentialsSource() = default;
-  // Returns the current credentials. May read a file, or wait for a program until the deadline. If the source cannot be
-  // read, returns earlier credentials; if these have expired or were rejected, the source of an exec plugin returns an
-  // error instead.
+  // Returns the current credentials. May read a file, or wait for a program until the deadline. If that fails, returns
+  // the previous credentials, if any. Exception: the source of an exec plugin returns an error if the previous
+  // credentials have expired or were rejected.
   virtual Result<Credentials> Get(Deadline deadline) = 0;
   // Reports that the server returned 401 for the credentials from Get. Makes the next Get read the source again.
   virtual void Reject() = 0;

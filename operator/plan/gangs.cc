@@ -114,8 +114,8 @@ void DeleteOldGangs(PlanBuilder& builder) {
   for (const auto& group : builder.seen().gangs.groups) {
     const std::string& name = group->meta.key.name;
     if (!IsOurs(group->meta, builder.training())) continue;
-    const auto attempt = ParseRunNumber(name, builder.name(), resources::PartitionJobName);
-    const auto incarnation = ParseRunNumber(name, builder.name(), resources::TrainerJobName);
+    const auto attempt = ParseNumberInName(name, builder.name(), resources::PartitionJobName);
+    const auto incarnation = ParseNumberInName(name, builder.name(), resources::TrainerJobName);
     const bool is_old = (attempt && (*attempt != status.partition_attempt || status.partition)) ||
                         (incarnation && *incarnation != status.incarnation);
     if (is_old) builder.Delete(kube::kPodGroups, group->meta);

@@ -1,5 +1,5 @@
 // There is one StatefulSet of servers per replica, with one pod per partition, and one StatefulSet of samplers. A
-// StatefulSet is applied if it is missing, its inputs have changed or another writer has changed its replica count.
+// StatefulSet is applied if it is missing, its inputs have changed or another writer has changed its number of pods.
 // ServersReady is True when all pods are ready; restarted trainers may begin before that (ApplyServers).
 #include "operator/plan/server_stage.h"
 
@@ -21,8 +21,8 @@ bool IsReady(const World& world, const kube::StatefulSet& set, int64_t wanted) {
          world.CountReadyPods(set) >= wanted && !set.meta.deletion_requested_at;
 }
 
-// Applies the StatefulSet if it is missing or outdated. Returns whether it is as wanted and all its pods are ready. A
-// replica count that another writer has set is reverted.
+// Applies the StatefulSet if it is missing or outdated, or if another writer has changed its number of pods. Returns
+// whether it is as wanted and all its pods are ready.
 bool ApplySet(PlanBuilder& builder, const std::string& name, const std::string& inputs, int64_t wanted,
               const std::function<kube::Json()>& build) {
   const kube::StatefulSet* existing = nullptr;
@@ -72,8 +72,8 @@ bool ApplySamplers(PlanBuilder& builder) {
                     resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
                     [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
-  // BlockChanges does not block deletions. While the document is not accepted, the samplers must stay: running trainers
-  // connect to them by name.
+  // The document is checked here, because PlanBuilder::BlockChanges does not block deletions. Samplers must stay while
+  // the document is not accepted: running trainers connect to them by name.
   const kube::StatefulSet* samplers = builder.world().sampler_set();
   const bool may_delete = IsAccepted(builder.training(), builder.seen());
   if (samplers != nullptr && may_delete) builder.Delete(kube::kStatefulSets, samplers->meta);

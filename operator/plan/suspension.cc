@@ -36,13 +36,13 @@ void ScaleSetToZero(PlanBuilder& builder, const kube::StatefulSet& set, kube::Js
 }
 
 void ScaleToZero(PlanBuilder& builder) {
-  // Without a valid document nothing can be rendered, and the API server would refuse templates that it refused before.
-  // In both cases the StatefulSets are deleted. They are created again when the document is valid and its templates are
-  // accepted.
+  // If the document is invalid, nothing can be rendered. If the API server has refused the document's templates, it
+  // would refuse them again. In both cases the StatefulSets are deleted. They are created again when the document is
+  // valid and its templates are accepted.
   if (!builder.training().spec || AreTemplatesRefused(builder.training(), builder.seen())) return DeleteSets(builder);
   const resources::Context context = builder.context();
   for (const kube::StatefulSet* set : builder.world().server_sets()) {
-    const auto replica = ParseRunNumber(set->meta.key.name, builder.name(), resources::ServerSetName);
+    const auto replica = ParseNumberInName(set->meta.key.name, builder.name(), resources::ServerSetName);
     ScaleSetToZero(builder, *set, resources::ServerSet(context, *replica, /*scaled_to_zero=*/true));
   }
   const kube::StatefulSet* samplers = builder.world().sampler_set();
@@ -81,8 +81,9 @@ void StartOrResume(PlanBuilder& builder) {
   if (status.incarnation > 0) {
     BeginIncarnation(builder, kResumed, "the job was resumed");
   } else if (status.partition_attempt > 0) {
-    // The name by which partitioners find each other in the store contains the attempt's number (partition_job.cc).
-    // With the old number they would find the files of the earlier partitioners, including heartbeats.
+    // Partitioners find each other in the store of the partitions by a name that contains the attempt's number
+    // (partition_job.cc). With the old number they would find the files of the earlier partitioners, including
+    // heartbeats.
     if (!status.partition) ++status.partition_attempt;
     status.restart_reason = kResumed;
   }

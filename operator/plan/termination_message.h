@@ -19,8 +19,8 @@ struct Termination {
   std::map<std::string, double> metrics;  // final metrics that are numbers
 };
 
-// Returns nullopt if the text is not a termination message. `partition` is also unset if its hash, the key of the
-// partitioning, cannot be part of a URI.
+// Returns nullopt if the text is not a termination message. `partition` is also unset if its hash, the partition key,
+// cannot be part of a URI.
 std::optional<Termination> ParseTermination(std::string_view text);
 
 }  // namespace espalier::ctl::plan

@@ -1,6 +1,6 @@
 // The operator knows facts that the pods do not: which blocker kept a trainer from starting (stored in the condition
-// TrainersReady), which servers and certificates were replaced, and why the trainers were last restarted. These facts
-// change only failures with exit codes 74, 75 and 77.
+// TrainersReady), which servers and certificates were replaced, and why the trainers were last restarted. With these
+// facts it reclassifies failures with exit codes 74, 75 and 77, and no others.
 #include "operator/plan/trainer_failure.h"
 
 #include <algorithm>

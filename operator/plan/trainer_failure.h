@@ -15,8 +15,8 @@ struct StoredBlocker {
   std::string reason;
   std::string message;
 };
-// Returns the blocker that the condition TrainersReady contains for Job `job`: the current one, or an earlier one if
-// not all pods of the group have run since then.
+// Returns the blocker that the condition TrainersReady contains for Job `job`: the current one, or an earlier one that
+// the condition keeps until all pods of the group have started.
 std::optional<StoredBlocker> ReadStoredBlocker(const api::Status& status, const std::string& job);
 // Returns a message of TrainersReady for Job `job` from which ReadStoredBlocker reads `blocker` back.
 std::string MessageWithBlocker(const std::string& job, const StoredBlocker& blocker);

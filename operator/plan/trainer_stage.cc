@@ -74,7 +74,7 @@ void DeleteOldConfigs(PlanBuilder& builder) {
   for (const Child& child : builder.world().children()) {
     const std::string& name = child.meta.key.name;
     if (*child.resource != kube::kConfigMaps || name == current) continue;
-    if (ParseRunNumber(name, builder.name(), resources::TrainerConfigName))
+    if (ParseNumberInName(name, builder.name(), resources::TrainerConfigName))
       builder.Delete(kube::kConfigMaps, child.meta);
   }
 }
@@ -142,13 +142,13 @@ void WriteReadiness(PlanBuilder& builder, const char* waits_for) {
     return builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, blocker->reason, blocker->message);
   const bool was_ready = before != nullptr && before->message == "Job " + job &&
                          (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
-  const char* under_way = was_ready ? kNotAllReady : kStarting;
+  const char* unready_reason = was_ready ? kNotAllReady : kStarting;
   std::string message = stored ? MessageWithBlocker(job, *stored) : "Job " + job;
   if (waits_for != nullptr) {
     const std::string holders = HoldersText(builder.world().trainer_runs(), status.incarnation);
     message = "Job " + job + (holders.empty() ? "" : ": " + holders);
   }
-  builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way,
+  builder.SetCondition(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : unready_reason,
                        message);
 }
 
@@ -159,7 +159,7 @@ void BeginIncarnation(PlanBuilder& builder, const std::string& reason, const std
   ++status.incarnation;
   ++status.attempts_total;
   status.trainer_replicas = WantedReplicas(builder);
-  // A resumed job starts as it did the first time; it is not a restart after a failure.
+  // Neither the first start nor the start of a resumed job is a restart.
   if (reason == kResumed || reason.empty()) {
     status.restart_reason = reason;
   } else {

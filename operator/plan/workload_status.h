@@ -22,7 +22,7 @@ PatchWorkloadStatus ReleaseQuota(const kube::QueuedWorkload& workload, kube::Wal
 std::optional<PatchWorkloadStatus> ReportFinished(const kube::QueuedWorkload& workload, const api::Status& status,
                                                   kube::WallTime now);
 
-// Pods that do not need their quota any more, by pod set: status.reclaimablePods.
+// Numbers of pods that do not need their quota any more, by pod set, for status.reclaimablePods.
 using ReclaimablePods = std::map<std::string, int64_t>;
 
 // Returns the patch of an admitted Workload that sets PodsReady and reclaimablePods, or nullopt if both are up to date.

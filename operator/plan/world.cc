@@ -1,6 +1,6 @@
 // Objects are grouped by name and controller: a child is the job's own if its controller's uid is the job's. Pods come
-// last, because they are matched against the Jobs and StatefulSets found before. A pod's role and number come from the
-// name of its controller, which is still known when the controller itself is gone.
+// last, because they are matched against the Jobs and StatefulSets found before. A pod's role and its attempt or
+// incarnation come from the name of its controller, which is still known when the controller itself is gone.
 #include "operator/plan/world.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training) {
   return meta.controller && !training.meta.uid.empty() && meta.controller->uid == training.meta.uid;
 }
 
-std::optional<int64_t> ParseRunNumber(std::string_view name, const std::string& job,
-                                      std::string (*make_name)(const std::string&, int64_t)) {
+std::optional<int64_t> ParseNumberInName(std::string_view name, const std::string& job,
+                                         std::string (*make_name)(const std::string&, int64_t)) {
   const std::string_view digits = name.substr(std::min(name.size(), name.rfind('-') + 1));
   const std::optional<int64_t> number = ParseNumber<int64_t>(digits);
   if (!number || *number < 0 || make_name(job, *number) != name) return std::nullopt;
@@ -55,9 +55,9 @@ bool World::AddObject(const kube::Resource& resource, const kube::ObjectMeta& me
 void World::Add(const kube::Job& job) {
   if (!AddObject(kube::kJobs, job.meta)) return;
   const std::string& name = training_.meta.key.name;
-  if (const auto attempt = ParseRunNumber(job.meta.key.name, name, resources::PartitionJobName)) {
+  if (const auto attempt = ParseNumberInName(job.meta.key.name, name, resources::PartitionJobName)) {
     partitions_[*attempt].job = &job;
-  } else if (const auto incarnation = ParseRunNumber(job.meta.key.name, name, resources::TrainerJobName)) {
+  } else if (const auto incarnation = ParseNumberInName(job.meta.key.name, name, resources::TrainerJobName)) {
     trainers_[*incarnation].job = &job;
   }
 }
@@ -67,7 +67,7 @@ void World::Add(const kube::StatefulSet& set) {
   const std::string& name = training_.meta.key.name;
   if (set.meta.key.name == resources::SamplerSetName(name)) {
     sampler_set_ = &set;
-  } else if (ParseRunNumber(set.meta.key.name, name, resources::ServerSetName)) {
+  } else if (ParseNumberInName(set.meta.key.name, name, resources::ServerSetName)) {
     server_sets_.push_back(&set);
   }
 }
@@ -96,16 +96,16 @@ void World::Add(const kube::Pod& pod) {
   std::optional<int64_t> number;
   std::optional<Role> role;
   if (controller.kind == kube::kJobs.kind) {
-    if ((number = ParseRunNumber(controller.name, job, resources::PartitionJobName))) {
+    if ((number = ParseNumberInName(controller.name, job, resources::PartitionJobName))) {
       runs = &partitions_;
       role = Role::kPartitioner;
-    } else if ((number = ParseRunNumber(controller.name, job, resources::TrainerJobName))) {
+    } else if ((number = ParseNumberInName(controller.name, job, resources::TrainerJobName))) {
       runs = &trainers_;
       role = Role::kTrainer;
     }
   } else if (controller.kind == kube::kStatefulSets.kind) {
     if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
-    if (ParseRunNumber(controller.name, job, resources::ServerSetName)) role = Role::kServer;
+    if (ParseNumberInName(controller.name, job, resources::ServerSetName)) role = Role::kServer;
   }
   if (!role) return;
   if (!IsOwnPod(pod)) {

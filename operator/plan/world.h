@@ -71,7 +71,7 @@ class World {
 };
 
 // Returns n if `name` is make_name(job, n), as 3 for "cora-trainer-3"; else nullopt.
-std::optional<int64_t> ParseRunNumber(std::string_view name, const std::string& job,
-                                      std::string (*make_name)(const std::string&, int64_t));
+std::optional<int64_t> ParseNumberInName(std::string_view name, const std::string& job,
+                                         std::string (*make_name)(const std::string&, int64_t));
 
 }  // namespace espalier::ctl::plan

@@ -90,7 +90,7 @@ TEST(WorldTest, PodsThatBlockNamesAreLeftovers) {
 }
 
 TEST(WorldTest, ParsesOnlyGeneratedNames) {
-  const auto number = [](const char* name) { return ParseRunNumber(name, "cora", resources::TrainerJobName); };
+  const auto number = [](const char* name) { return ParseNumberInName(name, "cora", resources::TrainerJobName); };
   EXPECT_EQ(number("cora-trainer-12"), 12);
   for (const char* name : {"", "-", "cora-trainer-", "cora-trainer-012", "cora-trainer--1", "cora-trainer-x",
                            "cora-trainer-99999999999999999999", "cora-partition-1", "xcora-trainer-1"}) {

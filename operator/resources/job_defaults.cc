@@ -25,14 +25,15 @@ Status CheckObject(const Json& object, const std::string& path, std::initializer
   return {};
 }
 
-// Returns InvalidArgument if the field of an object is set, but is not an object. Nulls are ignored, as by the merge.
+// Returns InvalidArgument if `field` of `object` is set to a value that is not an object. Nulls are ignored, as by the
+// merge.
 Status CheckMap(const Json& object, const std::string& path, const char* field) {
   const Json* const map = kube::Find(object, {field});
   if (map == nullptr || map->is_null() || map->is_object()) return {};
   return InvalidArgument(path + "." + field + ": expected an object");
 }
 
-// Returns InvalidArgument if the field of an object is set, but is not a list of objects.
+// Returns InvalidArgument if `field` of `object` is set to a value that is not a list of objects. Nulls are ignored.
 Status CheckList(const Json& object, const std::string& path, const char* field) {
   const Json* const items = kube::Find(object, {field});
   if (items == nullptr || items->is_null()) return {};
@@ -44,7 +45,8 @@ Status CheckList(const Json& object, const std::string& path, const char* field)
   return {};
 }
 
-// Checks the lists of each container that the merge, or the copies of a program's container, change item by item.
+// Checks those lists of each container whose items are changed one by one: by the merge, or when RolePod copies a
+// program container.
 Status CheckContainers(const Json& partial, const std::string& path, const char* list) {
   const Json& containers = kube::ListAt(partial, {"spec", list});
   for (size_t i = 0; i < containers.size(); ++i) {

@@ -21,7 +21,8 @@ struct JobDefaults {
 inline constexpr char kProgramContainer[] = "program";
 
 // Parses {template: {...}, partitioner|servers|samplers|trainers: {template: {...}}}. All fields are optional; a
-// template is a partial PodTemplateSpec. Returns InvalidArgument with the name of the field.
+// template is a partial PodTemplateSpec. Returns InvalidArgument, with the field's name, if a field is unknown or
+// invalid.
 Result<JobDefaults> ParseJobDefaults(const kube::Json& document);
 
 }  // namespace espalier::ctl::resources

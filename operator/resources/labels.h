@@ -49,7 +49,7 @@ std::string FindLabel(const api::DistTraining& training, const char* label);
 // label too.
 std::optional<int64_t> MaxExecutionSeconds(const api::DistTraining& training);
 
-// Returns the labels of a child: MakeSelector(training) and kComponentLabel.
+// Returns the labels of a child without the inherited ones: MakeSelector(training) and kComponentLabel.
 Labels MakeLabels(const api::DistTraining& training, const std::string& component);
 // Return the selectors of all pods of the job, and of a role's pods.
 Labels MakeSelector(const api::DistTraining& training);

@@ -16,8 +16,8 @@ constexpr std::chrono::seconds kGrace{30};  // the partitioner ends within 10 s;
 // partitioner fails, the Job ends at once and nothing waits.
 constexpr std::chrono::hours kStartTimeout{24};
 
-// Partitioners find each other in the store by the name of their group. The name must be unique, so it contains the
-// uid, the attempt and the number of partitioners. (That number may change while the job is suspended.)
+// Partitioners find each other in the store of the partitions by the name of their group. The name must be unique, so
+// it contains the uid, the attempt and the number of partitioners. (That number may change while the job is suspended.)
 void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
   const std::string size = std::to_string(partitioners);
   pod->VariableOfPod("ESPALIER_PARTITIONER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")

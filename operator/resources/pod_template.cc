@@ -1,6 +1,6 @@
 // Merge applies the partial template recursively; FindListKey names the lists that are merged by a key. KeepPod then
-// restores what the program depends on. Both treat values of wrong types as opaque, because the template comes from the
-// user and its schema is checked only by the API server.
+// restores what the program depends on. Merge and KeepPod treat values of wrong types as opaque, because the template
+// comes from the user and its schema is checked only by the API server.
 #include "operator/resources/pod_template.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using kube::Json;
 
 namespace {
 
-// Returns the field that identifies the items of a list, or nullopt if there is none: except for tolerations, the list
-// is then replaced as a whole.
+// Returns the field that identifies the items of a list, or nullopt if there is none: the list is then replaced as a
+// whole, except tolerations, which are appended.
 std::optional<std::string_view> FindListKey(std::string_view list) {
   for (const std::string_view by_name : {"containers", "initContainers", "volumes", "env", "imagePullSecrets"}) {
     if (list == by_name) return "name";

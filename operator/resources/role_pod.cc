@@ -19,7 +19,8 @@ using kube::Json;
 
 namespace {
 
-// How long pods stay on a lost node. The default of clusters, 300, is long for a job that cannot continue without them.
+// How long pods stay on a lost node. Kubernetes' default, 300 s, is long for a job that cannot continue without these
+// pods.
 constexpr int kLostNodeSeconds = 30;
 // How long to try to connect to servers, so that a lost server has time to load its partition again. Equal to the time
 // that a trainer waits for a mini-batch (--data-timeout-seconds).
@@ -361,7 +362,7 @@ RolePod& RolePod::AdminPort() {
   return Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
 }
 
-Json RolePod::ReplicaContainer(Json container, uint32_t number) const {
+Json RolePod::FurtherContainer(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
   container["name"] = api::ProgramContainerName(role_, number);
   SetPorts(role_, port_name_, port_, number, &container);
@@ -436,7 +437,7 @@ Json RolePod::Template() const {
     init_containers.insert(init_containers.begin(), ScriptContainer(pod["spec"]["containers"][0]));
   }
   pod = MergePodTemplate(pod, FieldsOfDocument());
-  // A service account of the user needs its token.
+  // If the document names a service account, the program needs the account's token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
   std::vector<std::string> names = {api::ProgramContainerName(role_, 0)};
   const uint32_t count = api::CountProgramContainers(*context_.training.spec, role_);
@@ -444,7 +445,7 @@ Json RolePod::Template() const {
   for (uint32_t number = 1; number < count; ++number) {
     names.push_back(api::ProgramContainerName(role_, number));
     // Inserted before the sidecars of defaults.
-    containers.insert(containers.begin() + number, ReplicaContainer(containers[0], number));
+    containers.insert(containers.begin() + number, FurtherContainer(containers[0], number));
   }
   pod = MergePodTemplate(pod, RepeatForPrograms(role.pod_template, names), names.size());
   if (const auto placement = context_.placements.find(role_); placement != context_.placements.end()) {

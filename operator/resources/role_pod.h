@@ -49,10 +49,10 @@ class RolePod {
   RolePod& Listen(const std::string& variable);
   // Sets `variable` to the number of the program container in its pod, from 0.
   RolePod& ContainerNumber(const std::string& variable);
-  // Adds the admin port without probes, for a program that runs to completion: a failed probe must not end it.
+  // Adds the admin port without probes, for the partitioner: a failed probe must not end it.
   RolePod& AdminPort();
-  // Adds mutual TLS, or, if the job disables TLS, the permission to listen without it. Peers calls it; call it directly
-  // for a program whose ports are unknown.
+  // Adds mutual TLS, or, if the job disables TLS, the permission to listen without it. Peers calls Transport; call
+  // Transport directly for a program whose ports are unknown.
   RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // sets a field of the pod's spec
@@ -66,7 +66,7 @@ class RolePod {
  private:
   kube::Json& container() { return pod_["spec"]["containers"][0]; }
   void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
-  kube::Json ReplicaContainer(kube::Json container, uint32_t number) const;
+  kube::Json FurtherContainer(kube::Json container, uint32_t number) const;
   kube::Json ScriptContainer(const kube::Json& program) const;
   kube::Json FieldsOfDocument() const;
 

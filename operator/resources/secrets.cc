@@ -88,7 +88,8 @@ std::optional<CertificateFacts> ParseCertificateFacts(const Json& secret) {
   facts.expires_at = details->expires_at;
   facts.renewal = ReadRenewal(secret);
   if (details->is_authority) {
-    // A pod gets the key in the Secret of its role, and with the key of the CA it could sign any certificate.
+    // The Secret of a role must not contain a CA: a pod gets the key in the Secret of its role, and with a CA's key it
+    // could sign any certificate.
     if (kube::StringAt(secret, {"metadata", "labels", kComponentLabel}) != kSharedComponent) return std::nullopt;
     facts.authority = details->fingerprint;
     return facts;

@@ -227,7 +227,7 @@ TEST_F(CliTest, ServedPartitionTakesFourAndAHalfBytesPerEdge) {
   EXPECT_NEAR(book["structureBytes"].get<double>(), static_cast<double>(structure_bytes), kHeaderBytes);
   EXPECT_NEAR(book["structureBytesPerEdge"].get<double>(), 4.4, 0.1);
   EXPECT_THAT(Espalier("inspect parts").output,
-              testing::ContainsRegex("structure without columns: [0-9]+ bytes, 4[.]4"));
+              testing::ContainsRegex("structure without the user's columns: [0-9]+ bytes, 4[.]4"));
 }
 
 TEST_F(CliTest, FindsANodeByItsOriginalId) {

@@ -39,8 +39,8 @@ uint64_t CountRowBytes(const format::ColumnEntry& column) {
   return bytes;
 }
 
-// Returns the bytes that all graph servers together hold besides the user's columns and the original ids of edges:
-// neighbors, ids, splits and out-degrees.
+// Returns the bytes of neighbors, node ids, splits and out-degrees in all partitions. The user's columns and the
+// original ids of edges do not count.
 uint64_t StructureBytes(const format::Manifest& manifest) {
   uint64_t bytes = 0;
   for (const format::PartitionEntry& entry : manifest.partitions) bytes += entry.graph.size_bytes;
@@ -65,7 +65,7 @@ std::optional<double> StructureBytesPerEdge(const format::Manifest& manifest) {
 
 std::string StructureText(const format::Manifest& manifest) {
   const std::optional<double> per_edge = StructureBytesPerEdge(manifest);
-  return "  structure without columns: " + std::to_string(StructureBytes(manifest)) + " bytes" +
+  return "  structure without the user's columns: " + std::to_string(StructureBytes(manifest)) + " bytes" +
          (per_edge.has_value() ? ", " + FormatFixed(*per_edge, 2) + " an edge" : "") + "\n";
 }
 
@@ -106,7 +106,8 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
     text += "  split " + split.name + " of " + schema.edge_types()[split.edge_type].Name() + ": " +
             std::to_string(split.train) + " train, " + std::to_string(split.validation) + " validation, " +
-            std::to_string(split.test) + " test" + (split.held_out.has_value() ? ", held out" : "") + "\n";
+            std::to_string(split.test) + " test" +
+            (split.held_out.has_value() ? "; validation and test held out" : "") + "\n";
   }
   const format::Quality& quality = manifest.quality;
   text += "  cut " + FormatFixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +

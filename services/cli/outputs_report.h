@@ -16,13 +16,13 @@ struct OutputsPlace {
   format::OutputsManifest manifest;
 };
 
-// Returns the outputs that are committed at `uri`. Returns nullopt if there is no manifest.json or if it describes
-// something else, such as a partitioning.
+// Reads the outputs manifest at `uri`. Returns nullopt if there is no manifest.json or if it describes something else,
+// such as a partitioning.
 Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreOpener& open_store);
 
-// Prints the manifest and the result in it. Does not read the output files.
+// Returns the manifest and the result in it as text or JSON. Does not read the output files.
 Outcome InspectOutputs(const OutputsPlace& place, bool json);
-// Reads every file. Returns kBadInput with all violations if a file differs from the manifest.
+// Reads every output file. Returns kBadInput with all violations if a file differs from the manifest.
 Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out);
 
 }  // namespace espalier::cli

@@ -16,7 +16,7 @@ struct PartitionPlace {
   format::Manifest manifest;
 };
 
-// Opens the partitioning at `uri`, a folder with manifest.json or a folder directly above exactly one such folder.
+// Opens the partitioning at `uri`: a folder with manifest.json, or the parent folder of exactly one such folder.
 // NotFound if there is no partitioning; InvalidArgument, with the URI of each, if there are several.
 Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::StoreOpener& open_store);
 

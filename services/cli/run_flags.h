@@ -21,8 +21,8 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags);
 // Adds --keep-logs, --ready-seconds, --grace-seconds, --quiet and --json.
 void AddLogAndDeadlineFlags(CLI::App* command, RunFlags* flags);
 
-// Returns the run's options, with this process's environment, the deadlines, and the folder of this program as the
-// folder of the role binaries.
+// Returns the run's options, with this process's environment and the deadlines. The role binaries are those in the
+// folder of the running executable.
 run::RunOptions MakeRunOptions(const RunFlags& flags);
 // Returns the outcome with the text to print: with --json the result, with --quiet none, otherwise the summary.
 Outcome ToOutcome(const run::RunOutcome& outcome, const OutputFlags& out);

@@ -25,7 +25,8 @@ struct SourceFlags {
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
   std::string feature_dtype = "Source";  // a job::FeatureDType
-  // Columns that may have missing values (graph/label_columns.h). They and "node-label" are not features.
+  // Label columns in addition to those that are recognized by their name (graph/label_columns.h). The preprocessing of
+  // features leaves these columns and "node-label" unchanged.
   std::vector<std::string> labels;
   graph::HeldOutEdges held_out;  // an empty split: no edges are held out
 };
@@ -44,7 +45,7 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
                                       terminal::Progress& progress, format::SourceNames* names = nullptr,
                                       std::vector<std::string>* warnings = nullptr);
 // Preprocesses the graph. NotFound, InvalidArgument: see CheckLabels and graph::Preprocess. `changes`, unless null,
-// receives the number of edges that each step dropped or added.
+// receives the number of edges that each preprocessing step dropped or added.
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes = nullptr);
 // Returns InvalidArgument with the first of flags.labels that is not a column of any node or edge type. The spans hold

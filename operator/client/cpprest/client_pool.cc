@@ -54,7 +54,7 @@ ClientPool::ClientPool(const Connection& connection, Endpoint endpoint, Authorit
 
 Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& credentials) {
   uint64_t generation = 0;
-  Clients dropped;  // destroyed after the lock is released, because this closes connections
+  Clients dropped;  // its destruction closes connections, so it is declared before the lock
   {
     MutexLock lock(&mutex_);
     generation = SyncGeneration(credentials, &dropped);
@@ -71,7 +71,7 @@ Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& creden
 
 Result<std::shared_ptr<PooledClient>> ClientPool::TakeNew(const Credentials& credentials) {
   uint64_t generation = 0;
-  Clients dropped;  // destroyed after the lock is released, because this closes connections
+  Clients dropped;  // its destruction closes connections, so it is declared before the lock
   {
     MutexLock lock(&mutex_);
     generation = SyncGeneration(credentials, &dropped);
@@ -85,7 +85,7 @@ void ClientPool::Return(std::shared_ptr<PooledClient> client) {
 }
 
 void ClientPool::Renew() {
-  Clients dropped;  // destroyed after the lock is released, because this closes connections
+  Clients dropped;  // its destruction closes connections, so it is declared before the lock
   MutexLock lock(&mutex_);
   dropped.swap(idle_);
   ++generation_;

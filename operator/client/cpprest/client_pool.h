@@ -1,9 +1,9 @@
-// A pool of http_clients, each with at most one connection, for later requests.
+// A pool that keeps http_clients, each with at most one connection, for later requests.
 //
-// The library pools connections within an http_client, and decides by itself which connection to reuse and which
-// requests to send again. To control this, each http_client of this pool carries one request at a time and so has at
-// most one connection. After any error the http_client and its connection are dropped. A new http_client always opens a
-// new connection, so it cannot use one that the server has closed.
+// cpprestsdk ("the library") pools connections within an http_client, and decides by itself which connection to reuse
+// and which requests to send again. To control this, each http_client of this pool carries one request at a time and so
+// has at most one connection. After any error the http_client and its connection are dropped. A new http_client always
+// opens a new connection, so it cannot use one that the server has closed.
 #pragma once
 
 #include <cpprest/http_client.h>

@@ -16,7 +16,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-// There is one per process, because the library's thread pool and OpenSSL's environment variables are process-wide.
+// There is one per process, because cpprestsdk's thread pool and OpenSSL's environment variables are process-wide.
 struct ProcessState {
   Mutex mutex;
   int num_threads ABSL_GUARDED_BY(mutex) = 0;    // 0: not initialized

@@ -1,4 +1,4 @@
-// All bytes are in one string with a read position (taken_), which is compacted when at least half of it has been read.
+// All bytes are in one string with a read position (taken_). The string is compacted when half of it has been read.
 // Append counts the newlines, so that a waiting reader compares a number instead of searching the text. The writer must
 // wait when the unread complete lines have more than high_water_bytes, and is resumed at half of that. Bytes of an
 // incomplete line do not count: otherwise the end of a long line could never arrive.

@@ -10,8 +10,8 @@ bool LineSink::acquire(uint8_t*& bytes, size_t& count) {
   return false;
 }
 
-// The library reads `count` from the chunk's header as an int without a check: "-1" arrives here as 2^64 - 1.
-// LineBuffer refuses such a count before it reads a byte.
+// In a chunked response, the library reads `count` from a chunk's header as an int without a check: "-1" arrives here
+// as 2^64 - 1. LineBuffer refuses such a count before it reads a byte.
 pplx::task<size_t> LineSink::_putn(const uint8_t* bytes, size_t count) {
   pplx::task_completion_event<size_t> room;
   switch (buffer_.Append({reinterpret_cast<const char*>(bytes), count},

@@ -11,11 +11,12 @@
 //   RETURN_IF_ERROR(table->Step(ids, gradients, /*learning_rate=*/0.01));
 //
 // Rows are stored on the graph servers: the row of a node or edge on the server that owns it, own rows in equal parts
-// on all servers. In step t every rank reads the rows that it needs at version t and sends their gradients. The owner
+// on all servers. In step t every rank reads version t of the rows that it needs and sends their gradients. The owner
 // of a row combines the gradients of all ranks and applies the optimizer once, which produces version t + 1
 // (sampler/access/partition_embeddings.h). Step sends in the background: it waits only until the gradients of the
 // previous step are acknowledged. A read waits until the servers have the version that it reads. A step is complete
-// when all ranks have called Step, with or without gradients; a rank that is ahead waits in its next step.
+// when all ranks have called Step, with or without gradients; a rank that is a step ahead waits in its next call of
+// Step.
 //
 // Guarantees: the rows depend neither on which rank calls Step first nor on repeated messages. With one rank the rows
 // have the same bits under every partitioning. The initial value of an element depends only on (seed, row space, name,
@@ -52,12 +53,12 @@ struct EmbeddingTableOptions {
 // For one thread at a time. Every rank has a table; all ranks must call Create, Step and Drop in the same order.
 class EmbeddingTable {
  public:
-  // Creates the rows with their initial values or, if rank 0 passes `saved`, with its values, optimizer state and
-  // version. Every rank must call it. Rank 0 does the work and the other ranks wait; their `saved` is ignored. `store`
-  // is DistGraph::embeddings(), which keeps the graph alive; `group` must outlive the table, and `saved` must outlive
-  // the call. Errors are the same on all ranks. InvalidArgument: the options do not fit the graph. AlreadyExists: a
-  // tensor or a column of the same rows has the name. FailedPrecondition: `saved` does not fit the options. Other
-  // errors are those of SavedLearnableRows::RestoreSome and of the servers.
+  // Creates the rows with their initial values or, if rank 0 passes `saved`, with the values, optimizer state and
+  // version in `saved`. Every rank must call it. Rank 0 does the work and the other ranks wait; their `saved` is
+  // ignored. `store` is DistGraph::embeddings(), which keeps the graph alive; `group` must outlive the table, and
+  // `saved` must outlive the call. Errors are the same on all ranks. InvalidArgument: the options do not fit the graph.
+  // AlreadyExists: a tensor or a column of the same row space has the name. FailedPrecondition: `saved` does not fit
+  // the options. Other errors are those of SavedLearnableRows::RestoreSome and of the servers.
   static Result<std::unique_ptr<EmbeddingTable>> Create(std::shared_ptr<sampler::EmbeddingStore> store,
                                                         collective::Collective& group,
                                                         const EmbeddingTableOptions& options,
@@ -86,8 +87,8 @@ class EmbeddingTable {
   // that occurs several times, in one call or in the calls of several ranks, has several gradients: they are summed, as
   // by autograd, or averaged, as by DGL (SparseOptimizer::duplicates). Rows without a gradient do not change.
   // `learning_rate` must be the same on every rank. The deadline bounds the wait for the acknowledgment of the previous
-  // step; the gradients are sent in the background within call_timeout. If Step returns an error, nothing was sent, and
-  // version() is unchanged.
+  // step; the gradients are sent in the background within call_timeout. If Step returns an error, it has sent nothing,
+  // and version() is unchanged.
   Status Step(std::span<const int64_t> ids, std::span<const float> gradients, double learning_rate,
               std::optional<Deadline> deadline = {});
   // Like the other overload, but does not copy the gradients, F32 [rows.size(), size()]. Their bytes must not change

@@ -37,7 +37,7 @@ struct FrontierRelation {
   EdgeTypeId edge_type;
   std::vector<GlobalNodeId> destinations;  // [D] seeds of the edge type's destination type
   std::vector<uint64_t> offsets;           // [D + 1] edges of destination i: [offsets[i], offsets[i + 1])
-  std::vector<GlobalNodeId> sources;       // [E] those of a destination in the order of its stored in-edges
+  std::vector<GlobalNodeId> sources;       // [E] for each destination, in the order of its in-edges
   std::vector<GlobalEdgeId> edge_ids;      // [E]; empty unless DrawOptions::want_edge_ids is set
 };
 // Result of one hop.
@@ -98,7 +98,7 @@ class DistGraph {
   DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);
 
   const std::string& name() const { return name_; }
-  // The context the graph was opened with. Open fills in the servers' partition key and incarnation.
+  // The context the graph was opened with. Open fills in the partition key and the job's incarnation.
   const Context& context() const { return context_; }
   Rank rank() const { return context_.rank; }
   uint32_t world_size() const { return context_.world_size; }
@@ -148,8 +148,8 @@ class DistGraph {
                                                std::optional<Deadline> deadline = {}) const;
 
   // Samples in-edges of `seeds` for one hop. Seeds must be distinct unless DrawOptions::times is set. With times a node
-  // may repeat, and the frontier then has one destination for each element of `seeds`. ToBlock does not accept such a
-  // frontier; NodeDataLoader builds temporal mini-batches of several hops (sampler::FanoutSampler).
+  // may repeat: the frontier has one destination for each element of `seeds`. ToBlock does not accept a frontier in
+  // which a node repeats; NodeDataLoader builds temporal mini-batches of several hops (sampler::FanoutSampler).
   Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options,
                                    std::optional<Deadline> deadline = {}) const;
   // Returns all in-edges of `nodes`, of all edge types, with edge ids.
@@ -184,11 +184,11 @@ class DistGraph {
                            std::optional<Deadline> deadline = {}) const;
 
   // Calls a function of a server plugin (docs/server-plugins.md) and returns its response. `function` is
-  // "plugin/function". CallFunction calls it on the first server of one partition; CallFunctionEverywhere calls it on
-  // the first servers of all partitions concurrently with the same request and returns responses in partition order, or
-  // the first error. Unimplemented: there is no such function; the message lists the existing functions. If a server
-  // cannot be reached, the call is retried only if the function is idempotent or changes tensors. Any other function
-  // may or may not have run if the call returns Unavailable or DeadlineExceeded.
+  // "plugin/function". CallFunction calls it for one partition; CallFunctionEverywhere calls it for all partitions
+  // concurrently with the same request and returns responses in partition order, or the first error. If a partition has
+  // several servers, only the first one runs functions. Unimplemented: there is no such function; the message lists the
+  // existing functions. If a server cannot be reached, the call is retried only if the function is idempotent or
+  // changes tensors. Any other function may or may not have run if the call returns Unavailable or DeadlineExceeded.
   //
   // A function that changes tensors must be called with TensorEffect::kChanges, every other function with kNone
   // (InvalidArgument otherwise). With kChanges the function runs exactly once per partition, or at most once if a
@@ -211,9 +211,9 @@ class DistGraph {
   std::shared_ptr<sampler::EmbeddingStore> embeddings() const { return {graph_, &graph_->embeddings()}; }
   // Returns the default deadline of calls: the context's call_timeout from now.
   Deadline CallDeadline() const { return Deadline::After(context_.call_timeout).OrStop(stop_); }
-  // Returns a copy of this handle with `stop` as its only stop: the copy's CallDeadline also ends when `stop` is
-  // requested. Use the copy to stop functions that take a graph but no deadline. Objects that such functions return,
-  // for example a DistTensor, keep the copy and its stop.
+  // Returns a copy of this handle whose CallDeadline also ends when `stop` is requested. `stop` replaces the stop of an
+  // earlier WithStop. Use the copy to stop functions that take a graph but no deadline. Objects that such functions
+  // return, for example a DistTensor, keep the copy and its stop.
   DistGraph WithStop(std::stop_token stop) const {
     DistGraph graph = *this;
     graph.stop_ = std::move(stop);

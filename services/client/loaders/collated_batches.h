@@ -26,8 +26,9 @@ class CollatedBatches {
  public:
   using Collate = std::function<Result<T>(sampler::MiniBatch, const Deadline&)>;
 
-  // `source` must outlive this object. `call_timeout` bounds the wait for one batch and, separately, its collation.
-  // `collate` is called on the background thread of the epoch's Prefetcher, for one batch at a time.
+  // `source` must outlive this object. `call_timeout` bounds the wait of the background thread for one batch of
+  // `source` and, separately, the collation of the batch. `collate` is called on the background thread of the epoch's
+  // Prefetcher, for one batch at a time.
   CollatedBatches(std::chrono::milliseconds call_timeout, sampler::MiniBatchSource& source, uint32_t batches_ahead,
                   Collate collate)
       : call_timeout_(call_timeout),

@@ -12,10 +12,11 @@
 //   }
 //
 // MiniBatch::links has the seed edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h). The
-// layers are the neighborhoods of all endpoints, sampled without the seed edges (exclude_batch). Batches are returned
-// in step order. A batch is a pure function of (edges, options, epoch, step, rank, world size) and, with several ranks,
-// of the partition book (sampler::PositionsOfShare), specified in docs/edge-tasks.md; it does not depend on the number
-// of threads or sampler processes. Every rank gets the same number of batches; a rank's share of a batch may be empty.
+// layers are the neighborhoods of the endpoints of seed edges and negatives; exclude_batch selects whether the seed
+// edges are left out of them. Batches are returned in step order. A batch is a pure function of (edges, options, epoch,
+// step, rank, world size) and, with several ranks, of the partition book (sampler::PositionsOfShare), specified in
+// docs/edge-tasks.md; it does not depend on the number of threads or sampler processes. Every rank gets the same number
+// of batches; a rank's share of a batch may be empty.
 #pragma once
 
 #include <map>
@@ -73,8 +74,8 @@ struct EdgeLoaderOptions {
   // EdgeList::rows, otherwise columns of the graph or attached tensors, which are read by edge id.
   std::vector<std::string> edge_columns = {};
   SampledBy sampled_by = SampledBy::kThisProcess;  // kSamplers supports only the training part of an EdgesOfSplit
-  // The cache from which `collate` reads rows. The loader samples FeatureCacheOptions::steps mini-batches ahead, so
-  // that the cache keeps the rows that are read next. Null: no cache.
+  // The cache from which `collate` reads rows. In addition to `batches_ahead`, the loader samples
+  // FeatureCacheOptions::steps mini-batches ahead, so that the cache keeps the rows that are read next. Null: no cache.
   std::shared_ptr<FeatureCache> feature_cache = {};
 };
 
@@ -101,8 +102,8 @@ class EdgeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // Creates a loader that holds a reference to the graph. `collate` is called on a thread of the loader, for one batch
-  // at a time. Errors are those of MakeEdgeLoaderSource. `edges` is one of
+  // Creates a loader that keeps the graph open. `collate` is called on a thread of the loader, for one batch at a time.
+  // Errors are those of MakeEdgeLoaderSource. `edges` is one of
   //   EdgesOfSplit, or an EdgeList that is the same on all ranks: each rank takes its share of every batch
   //   (sampler::PositionsOfShare);
   //   EdgeShare, the edges of this rank (EdgeSplit): MiniBatch::global_num_seeds counts this rank's seeds only. All
