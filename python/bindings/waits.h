@@ -59,8 +59,8 @@ auto CallInterruptibly(std::optional<double> timeout_seconds, const Deadline& de
   }
 }
 
-// Like CallInterruptibly, but for calls without a deadline parameter: calls `call(handle)`. If a signal handler raises,
-// queries with this handle of the graph end.
+// Like CallInterruptibly, but for calls without a deadline parameter: calls `call(copy)` with a copy of `graph`. If a
+// signal handler raises, queries that use the copy end.
 template <class Call>
 auto CallWithStop(const client::DistGraph& graph, Call call) {
   return CallInterruptibly({}, graph.CallDeadline(),

@@ -1,5 +1,5 @@
-// Time as a dependency: code that waits takes a Clock, so tests can pass a FakeClock (base/testing/fake_clock.h) and no
-// code sleeps in order to synchronize. Only Clock::Real() calls sleep_for.
+// Time as a dependency: classes whose delays and timeouts are tested take a Clock, so that tests can pass a FakeClock
+// (base/testing/fake_clock.h) instead of sleeping. Only Clock::Real() calls sleep_for.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@ enum class ExitCode : int {
   kBadInput = 65,        // bad graphs, partitions or models: never retried
   kBug = 70,             // in Espalier
   kUnavailable = 74,     // a store, a peer, a disk or memory is not available
-  kAskedToStop = 75,     // SIGTERM or Ctrl-C; trainers have written a checkpoint
+  kAskedToStop = 75,     // SIGTERM or Ctrl-C; trainers have usually written a checkpoint
   kBadCredentials = 77,  // not permitted
 };
 

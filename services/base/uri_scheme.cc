@@ -15,7 +15,7 @@ std::string CanonicalUri(std::string uri) {
 std::string SchemeProblem(const std::string& uri) {
   const size_t end = uri.find("://");
   if (end == std::string::npos || uri.starts_with("file:") || uri.starts_with("s3://")) return "";
-  if (ToLowerAscii(uri.substr(0, end)) == "file") return "the scheme file: must be in lower case";
+  if (ToLowerAscii(uri.substr(0, end)) == "file") return "the scheme 'file:' must be in lower case";
   return "there is no driver for " + uri.substr(0, end) +
          "://: expected a path, a file: URI or s3://bucket/prefix (s3a:// is read as s3://)";
 }

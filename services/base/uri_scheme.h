@@ -11,8 +11,7 @@ namespace espalier {
 // lower case, because "FILE:a" may be a path.
 std::string CanonicalUri(std::string uri);
 
-// Returns the error message for a canonical URI whose scheme has no driver; it lists the supported schemes. Returns ""
-// for a path and for supported schemes.
+// Returns the error message for a canonical URI whose scheme is not supported, "" for a path or a supported scheme.
 std::string SchemeProblem(const std::string& uri);
 
 }  // namespace espalier

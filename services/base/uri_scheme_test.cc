@@ -29,7 +29,7 @@ TEST(SchemeProblemTest, ListsTheSchemesThatExist) {
                                           HasSubstr("s3://bucket/prefix"), HasSubstr("s3a://")));
   }
   for (const char* uri : {"", "graph", "file:a", "file:///a", "s3://b/p"}) EXPECT_EQ(SchemeProblem(uri), "") << uri;
-  EXPECT_EQ(SchemeProblem("FILE:///a"), "the scheme file: must be in lower case");
+  EXPECT_EQ(SchemeProblem("FILE:///a"), "the scheme 'file:' must be in lower case");
 }
 
 }  // namespace

@@ -53,8 +53,9 @@ class Collective {
   virtual void Abandon() = 0;
 
   // Calls `is_done` about once a millisecond, in this thread, until it returns true. Then blocks until it has returned
-  // true on every rank. `is_done` must not block. If it returns an error, so does this call, and the group fails: the
-  // other ranks get Unavailable. While it waits, this rank notices other ranks that leave, as in every operation.
+  // true on every rank. `is_done` must not block. If `is_done` returns an error, so does this call, and the group
+  // fails: the other ranks get Unavailable. During the call, this rank notices other ranks that leave, as in every
+  // operation.
   virtual Status PollUntilAllDone(const std::function<Result<bool>()>& is_done, Deadline deadline) = 0;
 
   // Returns whether AllReduceSumOnDevice can be called: the same on every rank.

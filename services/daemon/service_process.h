@@ -40,7 +40,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options);
 Status CheckFlags(const ProcessOptions& options);
 // Returns the listening address and message sizes for the RPC server.
 rpc::ServerOptions MakeRpcOptions(const ProcessOptions& options);
-// Returns the number of threads that serve requests: `threads`, or the number of processors if that is 0.
+// Returns the number of threads that serve requests: options.threads, or the number of processors if it is 0.
 int CountThreads(const ProcessOptions& options);
 
 // A service process with an admin server, which reports "starting" until ServeUntilStopped is called. At most one

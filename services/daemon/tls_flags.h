@@ -23,7 +23,7 @@ struct TlsFlags {
 
 // Declares the flags, each with an environment variable.
 void AddTlsFlags(CLI::App& app, TlsFlags* flags);
-// Returns InvalidArgument if only some of the flags are given or the job is invalid.
+// Returns InvalidArgument if only some of the flags are given or the value of --tls-job is invalid.
 Status CheckTlsFlags(const TlsFlags& flags);
 // Loads the TransportSecurity of this process, whose role is `role`, from the files; returns null (plaintext) if no
 // flag is given. Returns the errors of CheckTlsFlags and of TransportSecurity::Load. Retries for a second or two,

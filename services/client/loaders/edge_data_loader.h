@@ -122,8 +122,8 @@ class EdgeDataLoader {
   // and after an earlier call has returned an error. FailedPrecondition: StartEpoch was not called.
   Result<std::optional<T>> Next() { return batches_.Next(); }
   // Like Next, but returns DeadlineExceeded when the deadline has passed, and Cancelled when its stop was requested.
-  // The caller may then request the batch again. A failed query of the batch may have the same code; then all later
-  // calls return nullopt.
+  // The caller may then request the batch again. If the batch itself fails with one of these codes, the epoch has
+  // ended, and later calls return nullopt.
   Result<std::optional<T>> NextBefore(const Deadline& deadline) { return batches_.NextBefore(deadline); }
   // Ends the epoch and its queries early. A pending Next and all later calls return Cancelled until StartEpoch. Any
   // thread may call it.

@@ -98,7 +98,7 @@ class FeatureCache::Batches final : public sampler::MiniBatchSource {
   const std::shared_ptr<FeatureCache> cache_;
   const std::unique_ptr<sampler::MiniBatchSource> source_;
   sampler::BatchWindow<Sampled> window_;
-  std::optional<Status> end_;  // OutOfRange or an error; returned by Next after the mini-batches in window_
+  std::optional<Status> end_;  // OutOfRange (end of the epoch) or an error; Next returns it when window_ is empty
 };
 
 Result<std::shared_ptr<FeatureCache>> FeatureCache::Make(const DistGraph& graph, const FeatureCacheOptions& options) {

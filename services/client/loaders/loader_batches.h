@@ -17,8 +17,8 @@ enum class SampledBy {
   // In the job's sampler processes (Context::samplers). Batches are identical to those of kThisProcess. The seeds must
   // be the training part of a split, not a list or a rank's share. Samplers serve one job: SessionOptions::job must be
   // its name, and the seed, batch size, split, number of layers, SamplingSpec::draw and seed_time_column, negatives,
-  // label and excluded edges must be those of its spec.training; fan-outs may differ. Otherwise the loader's Next
-  // returns FailedPrecondition and names the first difference.
+  // label and excluded edges must be those of its spec.training; fan-outs may differ. If one of these values differs,
+  // the loader's Next returns FailedPrecondition and names the first difference.
   kSamplers,
 };
 
@@ -33,9 +33,9 @@ struct LoaderSampling {
 };
 
 // Creates a source of mini-batches. `seeds` are the seeds of a list; null: the seeds of the split that `plan` names.
-// `graph` and `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no sampler
-// processes, InvalidArgument if `seeds` is not null, and those of RemoteMiniBatchSource::Make. Errors of a feature
-// cache: those of FeatureCache::MakeBatches.
+// graph.partitions() and `seeds` must outlive the source. Errors of kSamplers: FailedPrecondition if the job has no
+// sampler processes, InvalidArgument if `seeds` is not null, and those of RemoteMiniBatchSource::Make. Errors of a
+// feature cache: those of FeatureCache::MakeBatches.
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGraph& graph, sampler::SeedSource* seeds,
                                                                     sampler::EpochPlan plan,
                                                                     const LoaderSampling& options);

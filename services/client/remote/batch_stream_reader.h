@@ -18,7 +18,7 @@
 namespace espalier::client {
 
 // gRPC calls the On... functions on its own threads. Next is for one consumer thread; Cancel is thread-safe. gRPC never
-// calls an On... function inside a Start... call, so Start... is called with the mutex held.
+// calls an On... function inside a Start... call, so Start... may be called with the mutex held.
 class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public std::enable_shared_from_this<BatchStreamReader> {
  public:
@@ -28,8 +28,8 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
   // Blocks until a message arrives, returns it and grants a credit. After the last message of an ended stream, returns
-  // the status of the stream, which is never OK (Cancelled if rpc::Peer::stop was requested). If the wait ends first,
-  // returns DeadlineExceeded, or Cancelled if the deadline's stop was requested; the stream then stays open.
+  // the status of the stream, which is never OK (Cancelled if rpc::Peer::stop was requested). If the deadline passes
+  // first, returns DeadlineExceeded; if its stop is requested first, Cancelled. In both cases the stream stays open.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether Next will return the status of the ended stream.
   bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {

@@ -1,6 +1,6 @@
-// Start() requests the first max_in_flight pieces. Each completed call then requests the next piece, or decrements
-// in_flight_ if there is none or the query has failed; the call that decrements it to 0 calls `done`. The functions of
-// the PiecewiseRequest and `done` are called without the lock.
+// Start() requests the first max_in_flight pieces. Each completed call then requests the next piece. If no piece is
+// left or the query has failed, the call decrements in_flight_ instead; the call that decrements it to 0 calls `done`.
+// The functions of the PiecewiseRequest and `done` are called without the lock.
 #include "services/client/remote/call_window.h"
 #include "services/base/mutex.h"
 

@@ -1,6 +1,6 @@
 // Reads and pushes are split into pieces of about bytes_per_call bytes, a few of them in flight (call_window.h). A
-// piece of gradients carries the step, the rank, its number and the number of pieces, so the server applies it once
-// even if it arrives repeatedly. Every call may therefore be retried (rpc/call.h).
+// piece of gradients carries the step, the rank, the index of the piece and the number of pieces, so the server applies
+// it once even if it arrives repeatedly. Every call may therefore be retried (rpc/call.h).
 #include "services/client/remote/remote_embeddings.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // A call that changes tensors has a change number, so the server runs the function once even if the request arrives
 // repeatedly. Any other call is retried only if the function is idempotent, which the server's list of functions says.
-// The first such call queries the list and stores it.
+// The first call that changes no tensors queries the list and stores it.
 #include "services/client/remote/remote_functions.h"
 
 #include <map>

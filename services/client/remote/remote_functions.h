@@ -1,5 +1,4 @@
-// Client of the plugin functions of one partition's graph server. If the partition has several replicas, it calls the
-// first one.
+// Client of the plugin functions of one partition's graph server. With several replicas, the client calls the first.
 #pragma once
 
 #include <functional>
@@ -16,7 +15,7 @@ namespace espalier::client {
 // Thread-safe. Pending queries do not depend on the lifetime of this object.
 class RemoteFunctions {
  public:
-  // `changes` numbers all changes that this client makes on the server of `peer`, including changes by other objects.
+  // `changes` is shared with the RemoteTensors of the same server, so all changes have one sequence of numbers.
   // `identity` returns the identity for a new request; it may be called on any thread.
   RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
                   std::function<tensor::v1::RequestIdentity()> identity);

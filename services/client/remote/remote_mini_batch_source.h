@@ -58,8 +58,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
   void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns how often the steps of one sampler were moved to the next one since this object was created. Includes moves
-  // to samplers that could not be reached either.
+  // Returns how often the steps of a sampler were moved to the next sampler since this object was created. Includes
+  // moves to samplers that could not be reached either.
   uint64_t num_takeovers() const { return num_takeovers_; }
 
  private:

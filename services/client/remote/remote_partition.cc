@@ -82,7 +82,7 @@ struct PendingHop {
   std::vector<std::vector<SamplePiece>> halves = {};
 };
 
-// Replaces the pieces whose responses were too large by their halves. Returns the indices of the halves.
+// Replaces each piece whose response was too large with its two halves. Returns the indices of the halves.
 std::vector<size_t> ReplaceByHalves(PendingHop& hop) {
   std::vector<SamplePiece> pieces;
   std::vector<std::vector<sampler::PartitionRelationSample>> samples;

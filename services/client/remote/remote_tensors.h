@@ -26,8 +26,7 @@ struct RemoteTensorOptions {
 // this client began after the end of that call.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  // `changes` assigns the numbers of all changes that this client makes on the server of `peer`, including changes by
-  // other objects.
+  // `changes` is shared with the RemoteFunctions of the same server, so all changes have one sequence of numbers.
   RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,

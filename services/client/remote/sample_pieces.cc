@@ -11,8 +11,9 @@
 namespace espalier::client {
 namespace {
 
-// In-degree that is assumed if a destination's full neighborhood is requested. With LABOR it is assumed unless the
-// fan-out is larger: LABOR reads all in-edges of a destination to sample a few, and this work limits its pieces.
+// In-degree that is assumed if a destination's full neighborhood is requested. With LABOR, the larger of this number
+// and the fan-out is assumed: LABOR reads all in-edges of a destination to sample a few, and the server limits how many
+// it reads for one request.
 constexpr uint64_t kAssumedDegree = 64;
 
 // Returns the estimated size of the response for one destination of a relation.

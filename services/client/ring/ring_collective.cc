@@ -141,9 +141,9 @@ class RingCollective final : public collective::Collective {
                       header.offset / kSegmentBytes < CountSegments(total_bytes_) && header.origin < size_ &&
                       header.payload_bytes == BytesAt(header.offset);
     if (fits) return header;
-    return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation " +
+    return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation number " +
                                       std::to_string(number_) + " with " + std::to_string(total_bytes_) +
-                                      " bytes here, operation " + std::to_string(header.operation) + " with " +
+                                      " bytes here, operation number " + std::to_string(header.operation) + " with " +
                                       std::to_string(header.total_bytes) + " bytes at the previous rank"));
   }
 

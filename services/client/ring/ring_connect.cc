@@ -1,7 +1,7 @@
-// An attempt resolves the host name, tries its addresses one after another and does the TLS handshake. An attempt that
-// fails for a temporary reason returns Unavailable, and Retry repeats it with jittered backoff until the deadline
-// passes or a stop is requested (RingWait). Each attempt has a timeout, so that one attempt to reach a peer that does
-// not respond does not take the entire time.
+// An attempt to connect resolves the host name, tries its addresses one after another and does the TLS handshake. An
+// attempt that fails for a temporary reason returns Unavailable, and Retry repeats it with jittered backoff until the
+// deadline passes or a stop is requested (RingWait). Each attempt to connect has a timeout, so that an attempt to reach
+// a peer that does not respond leaves time for others.
 #include "services/client/ring/ring_connect.h"
 
 #include <netdb.h>
@@ -25,7 +25,7 @@ using collective::v1::JoinResponse;
 constexpr size_t kMaxResponseBytes = size_t{4} << 20;  // the response has the addresses of all ranks
 // Timeout of one attempt to connect; handshakes are slow on a busy machine.
 constexpr std::chrono::seconds kAttemptTimeout(5);
-constexpr RetryPolicy kRetry{.max_attempts = 0,  // bounded by the wait
+constexpr RetryPolicy kRetry{.max_attempts = 0,  // not used: RingWait ends the retries
                              .initial_delay = std::chrono::milliseconds(50),
                              .max_delay = std::chrono::milliseconds(1000)};
 

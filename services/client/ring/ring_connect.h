@@ -11,10 +11,10 @@
 namespace espalier::client {
 
 // Returns a connection to `rank` at "host:port", over TLS unless `tls` is null. With TLS it checks that the peer is a
-// trainer of the job. Retries with backoff until the deadline or a stop of `wait`. Unavailable: no attempt succeeded
-// before the deadline; the message has the error of the last attempt that ended before. DeadlineExceeded: the deadline
-// passed during the first attempt. Cancelled: a stop was requested. ResourceExhausted, without a retry: the process has
-// no descriptors left. InvalidArgument: invalid address.
+// trainer of the job. Retries with backoff until the deadline or a stop of `wait`. Unavailable: at least one attempt
+// failed and none succeeded before the deadline; the message has the error of the last failed attempt.
+// DeadlineExceeded: the deadline passed during the first attempt. Cancelled: a stop was requested. ResourceExhausted,
+// without a retry: the process has no descriptors left. InvalidArgument: invalid address.
 Result<RingSocket> ConnectToRank(Rank rank, const std::string& address, RingTls* tls, const RingWait& wait);
 
 // Sends a request to rank 0 and returns its response. Blocks until rank 0 responds: when all ranks have joined, or with

@@ -1,16 +1,16 @@
-// Messages between ranks. Each is a frame: a header of 48 bytes, all numbers little-endian, then its payload.
+// Frames, which ranks send to each other. A frame is a header of 48 bytes, all numbers little-endian, then its payload.
 //
 //   u32  magic          "RNG1"
 //   u32  kind           FrameKind
 //   u64  payload_bytes
 //   u64  operation      number in the group, counted from 1         } only in segments; 0 in other frames
-//   u64  total_bytes    size of the operation's values              }
+//   u64  total_bytes    size of one rank's values of the operation  }
 //   u64  offset         of the payload in these values, in bytes    }
 //   u64  origin         rank that sent the payload first            }
 //
-// A segment (kinds from kPartialFloat) carries a part of the values of a collective operation. Its payload is raw
-// values, which are received directly into the memory of the operation. The payload of any other frame is a message of
-// proto/espalier/collective/v1/ring.proto.
+// A segment (kPartialFloat to kGather) carries a part of the values of a collective operation. Its payload is raw
+// values, which are received directly into the memory of the operation. The payload of any other frame is a Protobuf
+// message of proto/espalier/collective/v1/ring.proto.
 #pragma once
 
 #include <google/protobuf/message_lite.h>

@@ -30,7 +30,7 @@ Status RingHostWatch::Check(int descriptor) {
   }
   if (!unanswered_.has_value()) unanswered_.emplace();
   // Between two checks, the peer may have responded and new packets may have become unanswered. `unanswered_` then
-  // began before the response, so the time since the last acknowledgment is an upper limit.
+  // began before the response, and the time since the last acknowledgment is the shorter and correct one.
   const double seconds = Seconds(std::chrono::milliseconds(info.tcpi_last_ack_recv));
   if (std::min(unanswered_->Seconds(), seconds) < Seconds(timeout_)) return Status();
   return Unavailable("its host has not answered for " + std::to_string(std::lround(seconds)) + " s");

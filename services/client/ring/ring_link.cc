@@ -5,7 +5,7 @@
 // Streams are ordered: if the previous rank ends after an operation, this rank receives all segments of the operation
 // before the End message. The next rank, however, may end after its last operation while this rank is still in that
 // operation. The End message of the next rank has the number of operations that it has finished; CheckNext reports an
-// error only if this number is too small.
+// error only if the current operation is not among them.
 #include "services/client/ring/ring_link.h"
 
 #include <algorithm>

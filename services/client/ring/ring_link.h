@@ -55,15 +55,15 @@ class RingLink {
   // Blocks until the header of the next segment of the previous rank has arrived. ReceiveHeader, ReceivePayload, Flush
   // and PollUntil send queued segments while they wait.
   Result<FrameHeader> ReceiveHeader(const Deadline& deadline);
-  // Blocks until the payload that follows the header from ReceiveHeader has filled `payload`, whose size must be
-  // FrameHeader::payload_bytes of that header.
+  // Receives the payload of the segment whose header ReceiveHeader returned; blocks until it is complete. The size of
+  // `payload` must be FrameHeader::payload_bytes of that header.
   Status ReceivePayload(std::span<std::byte> payload, const Deadline& deadline);
   // Blocks until at most `max_unsent` queued segments are unsent.
   Status Flush(size_t max_unsent, const Deadline& deadline);
   // Blocks until `is_done`, which must not block, returns true or an error. Calls it without a pause for the first
-  // millisecond, then about once a millisecond. Returns an error if the next rank ends before it has finished this
-  // operation. If all ranks wait in PollUntil and one ends, the error therefore propagates from rank to rank until
-  // every rank has returned.
+  // millisecond, then about once a millisecond. Returns an error if the next rank leaves, fails or disconnects before
+  // it has finished this operation. If one rank fails while all ranks wait in PollUntil, the error therefore propagates
+  // from rank to rank until every rank has returned.
   Status PollUntil(const std::function<Result<bool>()>& is_done, const Deadline& deadline);
   // Fails the group with an error of this rank. Returns the error of the group, which may be an earlier one.
   Status Fail(const Status& why);
@@ -73,7 +73,8 @@ class RingLink {
   // Leaves the group: sent messages still arrive, the other ranks are notified, and every further operation of this
   // rank fails. Does not block.
   void Abandon();
-  // Leaves the group and blocks until sent messages have arrived at the hosts of the neighbors. Idempotent.
+  // Leaves the group. Unless the group has failed, blocks until sent messages have arrived at the hosts of the
+  // neighbors. Idempotent.
   void Leave(const Deadline& deadline);
 
  private:

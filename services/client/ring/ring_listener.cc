@@ -32,9 +32,9 @@ constexpr int kBacklog = 1024;  // large, because all ranks may connect to rank 
 // oldest unidentified connection.
 constexpr int kMaxUnidentified = 256;
 constexpr int kUnidentifiedPerRank = 2;
-// Timeout of the first message, counted from accepting the connection, and timeout of sending the response, counted
+// Timeout of receiving the first message, counted from accepting the connection, and of sending the response, counted
 // from when the response is known.
-constexpr std::chrono::seconds kFirstMessageTimeout(20);
+constexpr std::chrono::seconds kMessageTimeout(20);
 constexpr int kMaxAcceptedAtOnce = 64;  // before the existing connections advance again
 // Longest time without accepting connections after the process or host ran out of descriptors or memory.
 constexpr std::chrono::milliseconds kAcceptPause(100);
@@ -183,7 +183,7 @@ bool RingListener::Accept() {
                                                 [](const Connection& connection) { return !connection.IsWaiting(); });
     if (num_unidentified >= max_unidentified_) DropOldestUnidentified();
     connections_.push_back(
-        {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kFirstMessageTimeout)});
+        {.socket = *std::move(socket), .number = ++last_number_, .until = Deadline::After(kMessageTimeout)});
   }
   return true;
 }
@@ -255,7 +255,7 @@ bool RingListener::AwaitResponse(Connection& connection, bool has_event) {
     return received.ok() && *received == 0;
   }
   if (response->ok()) {
-    connection.until = Deadline::After(kFirstMessageTimeout);
+    connection.until = Deadline::After(kMessageTimeout);
     connection.response = EncodeMessageFrame(FrameKind::kJoined, **response);
   } else {
     Refuse(connection, response->status());
@@ -282,7 +282,7 @@ void RingListener::Refuse(Connection& connection, const Status& reason) {
   end.set_error(ShortenMiddle(reason.message(), rpc::kMaxStatusMessageBytes));
   end.set_code(static_cast<uint32_t>(reason.code()));
   connection.response = EncodeMessageFrame(FrameKind::kEnd, end);
-  connection.until = Deadline::After(kFirstMessageTimeout);
+  connection.until = Deadline::After(kMessageTimeout);
 }
 
 }  // namespace espalier::client

@@ -47,7 +47,7 @@ class RingListener {
   // Closes the oldest connection that does not wait for the response to a JoinRequest.
   void DropOldestUnidentified();
   // Continues the handshake, the first message or the response of a connection without blocking. Returns whether the
-  // connection remains in connections_. ReceiveFirstMessage, AwaitResponse and SendResponse return the same.
+  // connection remains in connections_, as do ReceiveFirstMessage, AwaitResponse and SendResponse.
   bool Advance(Connection& connection, bool has_event);
   bool ReceiveFirstMessage(Connection& connection);
   // Passes the first message to the link or the rendezvous. After an error, call Refuse.

@@ -17,7 +17,7 @@
 
 namespace espalier::client {
 
-// Wakes a thread that polls, by means of an eventfd. Movable; thread-safe.
+// An eventfd that wakes a polling thread. Movable; thread-safe.
 class RingWaker {
  public:
   // ResourceExhausted: the process or the host has no descriptors or no memory left.

@@ -16,7 +16,7 @@ namespace espalier::client {
 struct ServerDescription {
   std::string partition_key;
   PartitionId partition;
-  uint64_t incarnation = 0;
+  uint64_t incarnation = 0;  // newest incarnation of the job that the server has seen
   std::string graph_name;
   sampler::GraphDescription graph;
   std::optional<graph::v1::MappedFiles> mapped_files;  // set if the server offers its files for mapping

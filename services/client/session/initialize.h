@@ -22,8 +22,8 @@
 //   ESPALIER_LOCAL_ADDRESS    address of this machine at which other ranks reach this rank (init_process_group.h);
 //                             absent: loopback
 //   ESPALIER_INSECURE_LISTEN_ANY
-//                             true: allow a plaintext port at that address even if other machines can reach it; absent:
-//                             false
+//                             true: allow a plaintext port at ESPALIER_LOCAL_ADDRESS even if other machines can reach
+//                             it; absent: false
 //   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
 //                             paths of the CA, certificate and key, and namespace/uid of the job, for mutual TLS with
 //                             servers, samplers and ranks: all four must be set, or none of them; if none is set:

@@ -1,6 +1,7 @@
 // A server that offers its files writes a random nonce to a file and reports the path and the nonce. If this process
-// can read the same nonce from that path and owns the file, it runs on the same host as the same user. MapPartition
-// then maps the partition into a GraphShard of this process, which answers each query of immutable data.
+// can read the same nonce from that path and its user owns the file, it runs on the server's host under the server's
+// user. MapPartition then maps the partition into a GraphShard of this process, which answers each query of immutable
+// data.
 #include "services/client/session/mapped_partition.h"
 
 #include <fcntl.h>

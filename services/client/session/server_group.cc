@@ -70,8 +70,8 @@ Status QueryTogether(const std::vector<ServerGroup*>& groups, const std::string&
   return Status();
 }
 
-// Queries the servers of all groups. A partition with a single server has until the deadline to respond. For a
-// partition with several replicas one response is enough; slow replicas are skipped.
+// Queries the servers of all groups. The server of a partition with a single server has until the deadline to respond.
+// For a partition with several replicas one response is enough.
 Status QueryAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
     if (group.peers.size() == 1) RETURN_IF_ERROR(QueryTogether({&group}, options.job, deadline, /*is_last=*/true));

@@ -48,8 +48,9 @@ struct SessionOptions {
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
   std::chrono::milliseconds connect_timeout{60'000};  // until a server of every partition has responded
-  // How long one round of discovery waits for partitions with several replicas; must be positive. Replicas that respond
-  // later are skipped if another replica of their partition has responded.
+  // Connect queries partitions with several replicas in rounds of this duration, which must be positive, until one
+  // replica of each has responded. Replicas that have not responded by then do not count as near this machine, and
+  // their files are not mapped.
   std::chrono::milliseconds replicas_timeout{2'000};
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // larger responses are split into several calls
   size_t calls_in_flight = 4;                               // concurrent calls per query and server, at least 1

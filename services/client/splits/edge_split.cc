@@ -1,6 +1,6 @@
 // Each kind of input has a reader (SplitReader, IdReader, MaskReader) that reads items by position; TakeShare selects
-// the items of this rank from the reader. For ids and masks, endpoints and rows are read by edge id. A named split
-// stores pairs of nodes, so its rows are read by position in the split.
+// the items of this rank from the reader. For ids and masks, endpoints and rows of columns are read by edge id. A named
+// split stores pairs of nodes, so rows of columns are read by position in the split.
 #include "services/client/splits/edge_split.h"
 
 #include <algorithm>

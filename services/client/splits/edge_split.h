@@ -38,9 +38,9 @@ struct EdgeShare {
 };
 
 // The functions below return the share of the rank in the graph's context, for the world size in that context.
-// InvalidArgument: a type or an edge does not exist; edges_per_request is 0; or columns are requested with a named
-// split and, for a pair of nodes in the share, the graph has no edge or, if the split has no edge numbers, several
-// edges with different rows. NotFound: there is no such column.
+// InvalidArgument: a type or an edge does not exist, or edges_per_request is 0. If columns of a named split are
+// requested, also: the graph has no edge for a pair of nodes in the share, or the split has no edge numbers and the
+// graph has several edges with different rows for a pair. NotFound: there is no such column.
 
 // Divides one part of a named split, in the order of the input files, without ids unless want_ids is set. kEven reads
 // only the share, kLocality the entire part. NotFound: there is no such split.

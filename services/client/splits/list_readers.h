@@ -68,8 +68,8 @@ class MaskReader {
         first_rows_(std::move(first_rows)),
         positions_(std::move(positions)) {}
 
-  // Reads positions of partition p; `range` must not be empty. FailedPrecondition: the partition has fewer ids than
-  // were counted.
+  // Reads the ids at the positions `range`, which must not be empty and must lie in partition p. FailedPrecondition:
+  // the partition has fewer ids than were counted.
   template <class Take>
   Status ReadPartition(size_t p, const sampler::PositionRange& range, Take& take) const {
     uint64_t position = positions_[p];  // position of the next row that is not 0

@@ -11,7 +11,7 @@ namespace espalier::client {
 
 // How items are assigned to ranks.
 enum class SplitBy {
-  // Contiguous shares in the order of the list, whose sizes differ by at most one; lower ranks get the remainder.
+  // Contiguous shares in the order of the list. Their sizes differ by at most one; lower ranks get the larger shares.
   kEven,
   // By the partition that owns the node, or the destination of the edge. With P partitions and W ranks: if W <= P, rank
   // r gets the items of the partitions p with p mod W = r; if W > P, the items of partition p are assigned in turn to

@@ -19,7 +19,8 @@ constexpr const char* kAnonymousStream = "anonymous";
 Status NotFoundToUnavailable(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
   return Unavailable(
-      "rows of a tensor are lost: a server or the program that created them has ended; restart this program: " +
+      "rows of a tensor are lost: a server that held them or the program that created them has ended; restart this "
+      "program: " +
       status.message());
 }
 

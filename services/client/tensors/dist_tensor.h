@@ -28,7 +28,7 @@ enum class Lifetime {
   // For temporary results: until the owning handle is destroyed. The handle that created the rows owns them; moving it
   // transfers the ownership. Moving another handle of the same tensor into the owning handle does not drop the rows.
   kScoped,
-  // Until they are dropped by name; other processes can open them by name.
+  // Until a process drops them by name (DistTensor::Drop).
   kPersistent,
 };
 
@@ -60,7 +60,7 @@ class DistTensor {
   // Drops a tensor, no matter which process created it. OK if the tensor does not exist.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
 
-  // Drops the rows of a scoped tensor if this handle owns them, in the background. The destructor does not wait for
+  // If this handle owns the rows of a scoped tensor, drops them in the background. The destructor does not wait for
   // other processes.
   ~DistTensor();
   DistTensor(DistTensor&&) noexcept;
@@ -79,8 +79,8 @@ class DistTensor {
   // Returns rows in the order of `rows`, which may repeat: [rows.size(), row_shape...]. Row ids are the global ids of
   // nodes or edges (ToRowIds converts them), or the numbers of own rows.
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows, std::optional<Deadline> deadline = {}) const;
-  // Assigns rows, which must be distinct. This write and all writes below are acknowledged: a read by any process that
-  // starts after the write has returned sees the written values. `values` has the tensor's dtype and shape
+  // Assigns rows, which must be distinct. This write and all writes below are acknowledged: a read that starts after
+  // the write has returned sees the written values, in any process. `values` has the tensor's dtype and shape
   // [rows.size(), row_shape...]; there is no broadcasting. Each row is written exactly once, or at most once if a
   // connection error or a timeout is returned. After such an error, a delayed message of this write does not overwrite
   // what this program writes later.
@@ -90,8 +90,8 @@ class DistTensor {
   Status AddRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   Status MinRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
   Status MaxRows(std::span<const GlobalRowId> rows, const Tensor& values, std::optional<Deadline> deadline = {});
-  // Replaces each row by its bitwise OR with the row of `other`: the union of two masks. For Bool and integer dtypes;
-  // both tensors must have the same row space, dtype and shape.
+  // Replaces each row by its bitwise OR with the same row of `other`: the union of two masks. For Bool and integer
+  // dtypes; both tensors must have the same row space, dtype and shape.
   Status Or(const DistTensor& other, std::optional<Deadline> deadline = {});
 
   // Returns the number of elements that are not 0.

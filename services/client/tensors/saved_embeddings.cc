@@ -1,7 +1,7 @@
 // A saved embedding is one manifest entry for the values of the rows and, unless StateRowWidth is 0, a second entry for
-// their state (F32 weights if the values are rounded, then the optimizer's state). Both entries have the same number of
-// files with the same rows. SavedRowsReader reads both entries together, file by file; RestoreSome writes the rows of
-// one file per call.
+// their state (the optimizer's state, preceded by F32 weights if the values are F16 or BF16). Both entries have the
+// same number of files with the same rows. SavedRowsReader reads both entries together, file by file; RestoreSome
+// writes the rows of one file of each entry per call.
 #include "services/client/tensors/saved_embeddings.h"
 
 #include <utility>

@@ -56,7 +56,7 @@ class SavedRowsWriter {
   bool may_remove_ = true;         // whether the destructor removes the files
 };
 
-// Reads saved rows file by file and returns them with their ids in this graph. For one thread.
+// Reads saved rows file by file and returns them with their ids in the graph passed to Open. For one thread.
 class SavedRowsReader {
  public:
   // The rows of the next file of each entry; these files have the same rows.
@@ -88,8 +88,8 @@ class SavedRowsReader {
   uint64_t num_read_ = 0;
 };
 
-// Returns the row space with the name `entry.rows`, such as "nodes/paper", in this graph. FailedPrecondition: the graph
-// has no such type. InvalidArgument: the name is malformed.
+// Returns the row space with the name `entry.rows`, such as "nodes/paper". FailedPrecondition: `schema` has no such
+// type. InvalidArgument: the name is malformed.
 Result<RowSpace> ParseRowSpace(const format::SavedTensorEntry& entry, const graph::GraphSchema& schema);
 
 }  // namespace espalier::client

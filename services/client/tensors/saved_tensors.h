@@ -35,8 +35,8 @@ struct SaveOptions {
   // (saved_embeddings.h) loads saved embeddings.
   std::vector<sampler::EmbeddingAt> embeddings = {};
   storage::StoreSettings stores = {};  // settings for an s3:// URI
-  // Approximate size of a tensor's file, 1 byte to 512 MiB. For an embedding, the file of values and the file of state
-  // for the same rows have about this size together. Memory holds one file at a time.
+  // Approximate size of each file of a tensor, 1 byte to 512 MiB. For an embedding, the file of values and the file of
+  // state for the same rows have about this size together. Memory holds one file at a time.
   size_t bytes_per_file = size_t{64} << 20;
 };
 

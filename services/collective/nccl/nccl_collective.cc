@@ -52,7 +52,7 @@ class NcclCollective final : public ForwardingCollective {
 
   const char* backend() const override { return backend_.c_str(); }
   bool SumsOnDevice() const override { return true; }
-  // After Abandon, a pending call gets the group's error and aborts the communicator in its own thread.
+  // After Abandon, a pending call gets the group's error and aborts the communicator, in the thread of that call.
   Status AllReduceSumOnDevice(DeviceFloats values, Deadline deadline) override {
     if (values.count == 0) return Barrier(deadline);
     bool has_begun = false;

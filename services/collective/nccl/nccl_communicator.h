@@ -1,5 +1,5 @@
-// One rank's communicator of NCCL. It never blocks: functions begin an operation, and Poll functions return whether it
-// has ended.
+// One rank's communicator of NCCL. Connecting and summing do not block: Begin functions begin the operation, and Poll
+// functions return whether it has ended.
 #pragma once
 
 #include <memory>

@@ -28,11 +28,11 @@ ParsedRequest Parse(const Context& context, std::string_view request) {
   return parsed;
 }
 
-// The requested ids that this partition owns: their local rows, and their positions in the request.
+// The requested ids that this partition owns: their rows in the tensor, and their positions in the request.
 struct Owned {
   std::vector<uint64_t> rows;
   std::vector<size_t> positions;
-  size_t num_ids = 0;
+  size_t num_ids = 0;  // in the request, including ids that other partitions own
 };
 Owned CollectOwned(const Context& context, const ParsedRequest& parsed, size_t bytes_per_id) {
   Owned owned;

@@ -1,6 +1,6 @@
 // The loss is logistic: embeddings of linked nodes get a large dot product, those of random pairs a small one. Each
 // rank computes its share of a step; the owners of the rows sum the gradients of all ranks in emb.Step. Rank 0 saves
-// the embedding and the counters between two epochs, while a barrier keeps the other ranks from changing them.
+// the embedding and the counters after each epoch, while a barrier keeps the other ranks from changing them.
 #include "link_embeddings.h"
 
 #include <torch/torch.h>

@@ -25,8 +25,8 @@ std::string FindFolder(const espalier::client::Environment& environment) {
   return output.starts_with('/') ? output : "";
 }
 
-// Prints the result and, if `path` is not empty, writes it to that file. `espalier run` extends the file and prints its
-// metrics.
+// Prints the result and, if `path` is not empty, writes it to that file. `espalier run` extends the file and prints the
+// metrics in it.
 Status WriteResult(const std::string& path, const LoopResult& result) {
   const std::string weights(reinterpret_cast<const char*>(result.weights.data()),
                             result.weights.size() * sizeof(double));

@@ -1,7 +1,8 @@
 // The manifest is the commit record: Begin checks that there is none, Put writes the files, and Commit creates the
 // manifest with PutIfAbsent, which fails if another writer was faster. The manifest is parsed before it is written, so
-// that every committed checkpoint can be read. Readers start with the manifest, and never list the folder. All pieces
-// of learnable rows together may be larger than memory, therefore LoadCheckpoint only verifies them, block by block.
+// that every committed checkpoint can be read. The readers in this file start with the manifest and never list the
+// folder. All pieces of learnable rows together may be larger than memory, therefore LoadCheckpoint only verifies them,
+// block by block.
 #include "services/format/checkpoint/checkpoint.h"
 
 #include <algorithm>

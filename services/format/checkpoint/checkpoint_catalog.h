@@ -13,7 +13,7 @@ namespace espalier::format {
 
 enum class CheckpointState {
   kComplete,    // the manifest is valid, and all files that it lists exist with the listed sizes
-  kIncomplete,  // no manifest: a write that is in progress or was interrupted
+  kIncomplete,  // no manifest: a write or removal is in progress or was interrupted
   kCorrupt,     // the manifest is invalid, or a file is missing or has another size
 };
 

@@ -23,10 +23,10 @@ inline constexpr const char* kCheckpointBest = "best.safetensors";            //
 inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // optimizer state: steps, moments
 
 // Ordered by incarnation, then by step: a checkpoint of a later incarnation is newer even if its step is smaller,
-// because the incarnation has resumed from an earlier checkpoint or has started from the beginning.
+// because the later incarnation has resumed from an earlier checkpoint or has started from the beginning.
 struct CheckpointId {
   uint64_t incarnation = 0;
-  uint64_t global_step = 0;  // steps completed since the start of the run
+  uint64_t global_step = 0;  // steps completed since the start of epoch 0
   friend auto operator<=>(const CheckpointId&, const CheckpointId&) = default;
 };
 
@@ -42,7 +42,7 @@ struct CheckpointMath {
   std::string blas_kernel;        // "Haswell"
   std::string device = "CPU";     // "CPU", or the GPU's name: "CUDA NVIDIA H200"
   std::string precision = "F32";  // of the layers' matrix products: "F32" or "BF16"
-  std::string collective;         // backend of the all-reduce: "None", "Ring"
+  std::string collective;         // backend of the all-reduce: "None", "Ring", "NCCL 2.28.9"
   friend bool operator==(const CheckpointMath&, const CheckpointMath&) = default;
 };
 
@@ -88,9 +88,8 @@ struct CheckpointManifest {
   uint32_t num_epochs = 0;  // requested by the job
   CheckpointEnd end = CheckpointEnd::kNotEnded;
   uint64_t seed = 0;
-  // All settings that determine the results, by their path in the job document ("training.optimizer.learningRate") or,
-  // for properties of the graph, below "graph" ("graph.numNodes"). Only a run with equal fields can resume from this
-  // checkpoint.
+  // The settings that must be equal in a run that resumes from this checkpoint, by their path in the job document
+  // ("training.optimizer.learningRate") or, for properties of the graph, below "graph" ("graph.numNodes").
   std::map<std::string, std::string> fields;
   std::string partition_key;  // empty: unknown
   uint32_t num_partitions = 0;

@@ -30,8 +30,8 @@ Result<size_t> NpyDataOffset(std::span<const std::byte> beginning);
 // header is invalid, the dtype is not supported, or the array is in Fortran order.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file);
 
-// Returns InvalidArgument if the header has another dtype than `declared`, unless that is nullopt. NumPy has no
-// bfloat16, so BF16 may be declared for a header with U16; the header's dtype is then changed to BF16.
+// Returns InvalidArgument if the header has another dtype than `declared`; accepts any dtype if `declared` is nullopt.
+// NumPy has no bfloat16, so BF16 may be declared for a header with U16; the header's dtype is then changed to BF16.
 Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header);
 
 // Returns a version 1.0 header for C order, padded so that the data starts at a multiple of 64 bytes. BF16 is written

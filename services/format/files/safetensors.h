@@ -21,7 +21,7 @@ struct Safetensors {
 };
 
 // Writes the header and the tensors; does not commit the object. Deterministic: equal content yields equal bytes.
-// Returns InvalidArgument if a name is not UTF-8 or is "__metadata__".
+// Returns InvalidArgument if a tensor is named "__metadata__", or if a tensor's name or the metadata is not UTF-8.
 Status WriteSafetensors(const Safetensors& content, storage::ObjectWriter& writer);
 
 // Parses a whole untrusted file. The tensors point into `bytes`, which `owner` keeps alive. Returns InvalidArgument for

@@ -21,8 +21,8 @@ std::vector<const NamedTensor*> InFileOrder(const std::map<std::string, Tensor>&
   return order;
 }
 
-// Returns the length of the header and the header, padded with spaces so that the data starts at a multiple of
-// kDataAlignment.
+// Returns all bytes before the data: the field with the header's length, then the header, padded with spaces so that
+// the data starts at a multiple of kDataAlignment.
 Result<std::string> FormatHeader(const std::vector<const NamedTensor*>& order,
                                  const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();

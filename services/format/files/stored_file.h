@@ -17,8 +17,8 @@ Status CheckStoredSize(storage::ObjectStore& store, const std::string& key, uint
 // function is like one that always returns true.
 using ShouldContinue = std::function<bool(uint64_t verified_bytes)>;
 
-// Verifies the size and all blocks of a file. Returns DataLoss that names the first bad block, and Cancelled if
-// `should_continue` returns false.
+// Verifies the size and all blocks of a file. Returns errors of CheckStoredSize, DataLoss that names the first bad
+// block, and Cancelled if `should_continue` returns false.
 Status VerifyStoredFile(storage::ObjectStore& store, const std::string& key, const FileEntry& entry,
                         const ShouldContinue& should_continue = {});
 

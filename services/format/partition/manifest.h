@@ -23,7 +23,7 @@ struct ColumnEntry {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;
-  bool lacks_values = false;  // the source has NaN in this column; allowed for labels only (graph/label_columns.h)
+  bool lacks_values = false;  // the column has NaN (no label); only a label column may (graph/label_columns.h)
   // For edge columns of one number per edge: the first value that cannot be an edge weight because it is negative, NaN
   // or infinite, for example "row 2 is -2.5"; empty: none.
   std::string bad_weight = {};
@@ -71,10 +71,11 @@ struct SplitEntry {
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
-// Marks a split that is held out: for each validation and test pair, all edges from its source to its destination have
-// been removed from the graph.
+// Says that the validation and test pairs (source, destination) of an edge split are held out: they have been removed
+// from the edges and the training pairs of the split's edge type.
 struct HeldOut {
-  std::optional<uint16_t> reverse;  // edge type from which the edges of the reversed pairs have been removed, too
+  // The edge type from whose edges and training pairs the reverses of these pairs have been removed; nullopt: none.
+  std::optional<uint16_t> reverse;
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
@@ -107,7 +108,7 @@ struct Manifest {
   std::vector<std::string> source_columns;  // node columns that are copied to the edges (graph::SourceColumnName)
   graph::PartitionBook book;
   std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
-  std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId
+  std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId, sorted by name
   std::vector<SplitEntry> splits;
   std::vector<EdgeSplitEntry> edge_splits;
   std::vector<PartitionEntry> partitions;

@@ -80,7 +80,7 @@ Result<std::shared_ptr<storage::CacheEntry>> PartitionCopies::EntryFor(const std
   return entry;
 }
 
-// Copies the manifest, so that the folder of copies is a complete partitioning that can be loaded without the store.
+// Copies the manifest, so that the copies can be loaded without the store.
 Status PartitionCopies::PutManifest() {
   const std::string text = ManifestToJson(manifest_);
   ASSIGN_OR_RETURN(const auto entry, EntryFor(""));

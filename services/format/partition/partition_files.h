@@ -55,8 +55,8 @@ struct LoadOptions {
 };
 
 // Returns the absolute path of the folder in `data_dir` where LoadPartition stores copies of the files of this
-// partitioning. The folder also holds the manifest, so that it is a partitioning itself. Its name contains a hash of
-// the manifest, and thereby of the checksums of all files.
+// partitioning. The folder also holds the manifest, so that the copies can be loaded without the store. The name of the
+// folder contains a hash of the manifest, and thereby of the checksums of all files.
 Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
 
 // Maps one partition of an untrusted partitioning. Before it returns, it verifies the checksums (options.checksums) and

@@ -1,9 +1,9 @@
 // Shapes and dtypes follow from the manifest and the partition book, with two exceptions: original ids and the
-// directory may be U32 or U64, and the size of a split part is that of its arrays. indptr and the positions of edge
-// splits are U32 if the partition has fewer than 2^32 edges of the type, otherwise U64; indices and the sources of edge
-// splits are U32 if the whole graph has fewer than 2^32 nodes of the source type, otherwise U64. Arrays whose values
-// serve as indices are scanned in parallel for order and range (graph::FirstViolation). CheckAllTaken at the end
-// rejects files with tensors that the manifest does not describe.
+// directory may be U32 or U64, and the arrays of a split part may have any length that is the same for all of them.
+// indptr and the positions of edge splits are U32 if the partition has fewer than 2^32 edges of the type, otherwise
+// U64; indices and the sources of edge splits are U32 if the whole graph has fewer than 2^32 nodes of the source type,
+// otherwise U64. Arrays whose values serve as indices are scanned in parallel for order and range
+// (graph::FirstViolation). CheckAllTaken at the end rejects files with tensors that the manifest does not describe.
 #include "services/format/partition/partition_validation.h"
 
 #include <limits>

@@ -1,6 +1,6 @@
 // The manifest of the outputs of a run (docs/outputs.md): `manifest.json` below the prefix of the job, written after
-// all files that it lists. It contains the incarnation that has written it, all files of this incarnation with sizes
-// and checksums, and the result. A run without this manifest has no outputs, even if files of outputs exist.
+// all files that it lists. It contains the incarnation that wrote the manifest, all files of this incarnation with
+// sizes and checksums, and the result. A run without this manifest has no outputs, even if files of outputs exist.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ inline constexpr const char* kOutputsFormatName = "espalier.outputs";
 inline constexpr int kOutputsFormatVersion = 1;
 
 struct OutputFile {
-  FileEntry file;              // the key is relative to the prefix of the job
+  FileEntry file;              // in an OutputsManifest, the key is relative to the prefix of the job
   std::string kind;            // "model", "embeddings", "predictions", "logits", "metrics", "events"
   std::optional<DType> dtype;  // of an array (.npy); nullopt for other files
   std::vector<int64_t> shape;  // of an array
@@ -58,8 +58,8 @@ Result<std::optional<OutputsManifest>> ReadReplaceableOutputs(storage::ObjectSto
 
 // Writes the manifest, replacing that of an older or the same incarnation. Returns FailedPrecondition if a newer
 // incarnation has committed before, and Aborted if the manifest of another incarnation is found after the put. The
-// check and the put are not atomic. Two incarnations do not commit concurrently, because the graph servers reject the
-// requests of the older one long before its commit.
+// check and the put are not atomic, which matters only if two incarnations commit concurrently. That is unlikely,
+// because the graph servers reject the requests of an older incarnation after the first request of a newer one.
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
 // Writes `result.json`, a copy of the result in the manifest that users can read directly. Call it after CommitOutputs
